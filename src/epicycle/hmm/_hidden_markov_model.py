@@ -132,7 +132,8 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
     )
 
     _docs: ClassVar[dict[str, str]] = {
-        "sequences": "lengths, groups : array-like, optional\n    Which rows are a sequence, as for `fit`."
+        "X": "X : array or data frame of shape (n_samples, n_features), or list of them\n    Sequences, as for `fit`.",
+        "sequences": "lengths, groups : array-like, optional\n    Which rows are a sequence, as for `fit`.",
     }
 
     startprob_: np.ndarray
@@ -183,7 +184,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        X : array, data frame or list of them
+        X : array or data frame of shape (n_samples, n_features), or list of them
             Rows of one sequence, of several one after the other, or a list of sequences.
         y : ignored
         lengths : array-like of int, optional

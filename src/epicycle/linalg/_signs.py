@@ -1,4 +1,4 @@
-"""Signs of axes: an eigenvector is one as well with the other sign, and results should not depend on which was found."""
+"""Signs of axes: an eigenvector is one with the other sign too, and results should not depend on which was found."""
 
 from __future__ import annotations
 
