@@ -55,7 +55,10 @@ from .cluster import (
     BisectingKMeans as BisectingKMeans,
     FeatureAgglomeration as FeatureAgglomeration,
     KMeans as KMeans,
+    KMedians as KMedians,
     KMedoids as KMedoids,
+    KModes as KModes,
+    KPrototypes as KPrototypes,
     MaxMarginClustering as MaxMarginClustering,
     MiniBatchKMeans as MiniBatchKMeans,
     SpectralClustering as SpectralClustering,
@@ -182,6 +185,7 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .mixture import (
+    BayesianGaussianMixture as BayesianGaussianMixture,
     BernoulliMixture as BernoulliMixture,
     GaussianMixture as GaussianMixture,
     MultinomialMixture as MultinomialMixture,

@@ -13,6 +13,7 @@ from epicycle.cluster.hierarchy import AgglomerativeClustering, FeatureAgglomera
 from epicycle.cluster.kmeans import BisectingKMeans, KMeans, MiniBatchKMeans
 from epicycle.cluster.max_margin import MaxMarginClustering
 from epicycle.cluster.medoids import KMedoids
+from epicycle.cluster.prototypes import KMedians, KModes, KPrototypes
 from epicycle.cluster.spectral import SpectralClustering, SpectralEmbedding
 
 __all__ = [
@@ -23,7 +24,10 @@ __all__ = [
     "BisectingKMeans",
     "FeatureAgglomeration",
     "KMeans",
+    "KMedians",
     "KMedoids",
+    "KModes",
+    "KPrototypes",
     "MaxMarginClustering",
     "MiniBatchKMeans",
     "SpectralClustering",

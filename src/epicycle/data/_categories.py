@@ -399,7 +399,10 @@ class LevelEncoder:
             for j, levels in self.levels.items()
         }
         if frame.implementation.is_pandas_like():
-            return frame.to_native().assign(**coded)
+            native = frame.to_native().copy(deep=False)  # names of columns need not be strings
+            for name, codes in coded.items():
+                native[name] = codes
+            return native
         kind = nw.Float32 if dtype is np.float32 else nw.Float64
         series = [nw.new_series(name, codes, kind, backend=frame.implementation) for name, codes in coded.items()]
         return frame.with_columns(*series).to_native()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,6 @@ from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.em import EMSolution, run_starts
 from epicycle.mixture import _starts
-from epicycle.mixture._choose_k import ChosenK, choose
 from epicycle.mixture._mixture_model import MixtureModel, shares
 
 
@@ -107,6 +107,10 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
     def _fitted_parameters(self) -> dict[str, Any]:
         """Parameters from fitted attributes."""
 
+    def _prediction_parameters(self) -> dict[str, Any]:
+        """Parameters for new rows, from fitted attributes."""
+        return self._fitted_parameters()
+
     def _start_is_given(self) -> bool:
         """Whether the user gave all that a start needs."""
         return False
@@ -160,6 +164,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         if earlier is None and not self._start_is_given():
             rows = _starts.rows_for_starts(data, seed, self.n_jobs)
 
+        @lru_cache(maxsize=1)  # callbacks ask for the shapes of the first one again and again
         def begin(number: int) -> dict[str, Any]:
             if rows is None:
                 return self._given_start(model, {}) if earlier is None else earlier
@@ -219,7 +224,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
     def _joint(self, X: Any, function: Any) -> Any:
         data = self._predict_data(X, missing=self._takes_missing)
         model = self._fitted_model(data)
-        prepared = model.prepared(self._fitted_parameters())
+        prepared = model.prepared(self._prediction_parameters())
         return engine.map(function, data, model, prepared, n_jobs=self.n_jobs)
 
     def _fitted_model(self, data: Data) -> MixtureModel:
@@ -283,7 +288,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         )
         self._check_features(X, data, reset=False)
         model = self._fitted_model(data)
-        prepared = model.prepared(self._fitted_parameters())
+        prepared = model.prepared(self._prediction_parameters())
         value, entropy, weight = engine.sum(_totals, data, model, prepared, n_jobs=self.n_jobs)
         return float(value), float(entropy), float(weight)
 
@@ -302,73 +307,6 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         """
         value, _, weight = self._totals(X, sample_weight)
         return value / weight
-
-    def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayesian information criterion, -2 L + d log n with d free parameters; the lower the better.
-
-        Parameters
-        ----------
-        %(X)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
-        value, _, weight = self._totals(X, sample_weight)
-        return -2 * value + self._n_parameters() * float(np.log(weight))
-
-    def aic(self, X: Any, sample_weight: Any = None) -> float:
-        """Akaike's information criterion, -2 L + 2 d with d free parameters; the lower the better.
-
-        Parameters
-        ----------
-        %(X)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
-        return -2 * self._totals(X, sample_weight)[0] + 2 * self._n_parameters()
-
-    def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Integrated completed likelihood: the BIC plus twice the entropy of the shares; the lower the better.
-
-        It prefers components that are apart.
-
-        Parameters
-        ----------
-        %(X)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
-        value, entropy, weight = self._totals(X, sample_weight)
-        return -2 * value + self._n_parameters() * float(np.log(weight)) + 2 * entropy
-
-    def _n_parameters(self) -> int:
-        self._check_fitted()
-        return self._model(self.n_features_in_, self._names()).n_parameters()
-
-    def choose_k(
-        self, X: Any, n_components: Any = range(1, 11), *, criterion: str = "bic", sample_weight: Any = None
-    ) -> ChosenK:
-        """Fit mixtures with several numbers of components, and choose one by a criterion.
-
-        Parameters
-        ----------
-        %(X)s
-        n_components : iterable of int, default=range(1, 11)
-            Numbers to try. One for which no fit exists (a covariance is singular, fewer rows) is left out and named.
-        criterion : {"bic", "aic", "icl"}, default="bic"
-        %(sample_weight)s
-        """
-        if criterion not in ("bic", "aic", "icl"):
-            raise ParameterError(f"criterion={criterion!r}; expected 'bic', 'aic' or 'icl'")
-        return choose(self, X, n_components, criterion, sample_weight)
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows, and the components that they are from, one component after the other.

@@ -15,7 +15,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.linalg._dependencies import dependencies_of, in_words
 
 #: Variance that other columns leave of one, relative to its own, below which it is rounding.
-_SINGULAR = 8 * float(np.finfo(np.float64).eps)
+SINGULAR = 8 * float(np.finfo(np.float64).eps)
 
 _ILL_DEFINED = (
     "Fitting the mixture model failed because some components have ill-defined empirical covariance (for instance "
@@ -51,7 +51,7 @@ def factor_of(C: np.ndarray, component: int, kind: str, names: Sequence[str]) ->
     """W of one covariance."""
     L, info = lapack.dpotrf(C, lower=1, clean=1)
     diagonal = np.diagonal(L)
-    if info != 0 or not (diagonal**2 > _SINGULAR * np.diagonal(C)).all():
+    if info != 0 or not (diagonal**2 > SINGULAR * np.diagonal(C)).all():
         raise _degenerate(C, component, kind, names)
     return np.asarray(lapack.dtrtri(L, lower=1)[0])
 
@@ -78,7 +78,7 @@ def _degenerate(C: np.ndarray, component: int, kind: str, names: Sequence[str]) 
     lengths = np.sqrt(np.maximum(np.diagonal(C), 0.0))
     scale = np.where(lengths > 0, lengths, 1.0)
     values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
-    null = vectors[:, values <= max(1e-12, float(values[-1]) * len(C) * _SINGULAR)] / scale[:, None]
+    null = vectors[:, values <= max(1e-12, float(values[-1]) * len(C) * SINGULAR)] / scale[:, None]
     if not null.shape[1]:
         null = vectors[:, :1] / scale[:, None]
     found = dependencies_of(null, lengths).named(names)
@@ -127,6 +127,13 @@ def precisions_of(W: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     U = np.swapaxes(W, 1, 2)
     P = U @ W
     return (U[0].copy(), P[0]) if kind == "tied" else (U.copy(), P)
+
+
+def factors_of_roots(U: np.ndarray, kind: str, p: int) -> np.ndarray:
+    """W from precisions_cholesky_, the inverse of :func:`precisions_of`."""
+    if kind == "spherical":
+        return np.repeat(U[:, None], p, axis=1)
+    return U if kind == "diag" else np.swapaxes(U[None] if kind == "tied" else U, 1, 2).copy()
 
 
 def covariances_of_precisions(given: Any, kind: str, k: int, p: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from epicycle.core._parameters import ArrayLike, Choice, Domain, Integer, NoneOr
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.mixture import _covariances as cov
 from epicycle.mixture._base import Mixture
+from epicycle.mixture._criteria import LikelihoodMixture
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, checked_weights
 from epicycle.mixture._normal_model import NormalModel
 
@@ -59,6 +60,14 @@ class NormalMixture(Mixture):
         C = cov.as_matrices(np.asarray(self.covariances_, dtype=np.float64), self.covariance_type, k, p)[component]
         return np.asarray(self.means_[component] + rng.standard_normal((n, p)) @ np.linalg.cholesky(C).T)
 
+    def _prediction_parameters(self) -> dict[str, Any]:
+        # In single precision a covariance can be singular; its factor was computed before it was rounded.
+        U = np.asarray(self.precisions_cholesky_, dtype=np.float64)
+        return {
+            **self._fitted_parameters(),
+            "factors": cov.factors_of_roots(U, self.covariance_type, len(self.means_[0])),
+        }
+
     def _normal_attributes(self, model: NormalModel, parameters: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
         C = parameters["covariances"]
         roots, precisions = cov.precisions_of(model.factors(C), model.kind)
@@ -72,7 +81,7 @@ class NormalMixture(Mixture):
         return {name: np.asarray(value, dtype=dtype) for name, value in found.items()}
 
 
-class GaussianMixture(NormalMixture):
+class GaussianMixture(NormalMixture, LikelihoodMixture):
     r"""A mixture of normal distributions.
 
     .. math:: \max_{\pi, m, C} \; \sum_i v_i \log \sum_k \pi_k \, N(x_i; m_k, C_k)

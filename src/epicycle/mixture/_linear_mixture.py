@@ -16,13 +16,14 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch, Data
 from epicycle.mixture._base import Mixture
+from epicycle.mixture._criteria import LikelihoodMixture
 from epicycle.mixture._linear_model import BernoulliModel, LinearModel, MultinomialModel, PoissonModel
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, checked_weights
 
 _SHARED = ("n_components", "tol", "max_iter", "n_init", "init_params", "accelerate")
 
 
-class LinearMixture(Mixture):
+class LinearMixture(LikelihoodMixture):
     """What mixtures over binary rows and counts share."""
 
     #: The fitted attribute, without its underscore, that holds the table of the components.

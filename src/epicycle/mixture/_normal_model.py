@@ -21,7 +21,7 @@ from epicycle.mixture import _covariances as cov
 from epicycle.mixture._mixture_model import LEAST_SHARE, MixtureModel, dense_pieces, new_weights, shares
 from epicycle.stats._missing import patterns
 
-_LOG_2PI = float(np.log(2 * np.pi))
+LOG_2PI = float(np.log(2 * np.pi))
 #: Loss of expected log-likelihood, per unit of weight, up to which reg_covar is added as it is.
 _LOSS = 1e-10
 
@@ -58,10 +58,14 @@ class NormalModel(MixtureModel):
     def factors(self, C: np.ndarray) -> np.ndarray:
         return cov.factors_of(C, self.kind, self.p, self.names)
 
+    def known_factors(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The factors of the covariances, computed unless they are given."""
+        return parameters["factors"] if "factors" in parameters else self.factors(parameters["covariances"])
+
     def prepared(self, parameters: Mapping[str, np.ndarray]) -> Normals:
-        W = self.factors(parameters["covariances"])
+        W = self.known_factors(parameters)
         with np.errstate(divide="ignore"):  # a weight of 0
-            constants = np.log(parameters["weights"]) + cov.log_determinants(W) - 0.5 * self.p * _LOG_2PI
+            constants = np.log(parameters["weights"]) + cov.log_determinants(W) - 0.5 * self.p * LOG_2PI
         matrices = cov.as_matrices(parameters["covariances"], self.kind, self.k, self.p) if self.missing else None
         return Normals(constants, np.ascontiguousarray(parameters["means"]), W, matrices)
 
@@ -186,7 +190,8 @@ class NormalModel(MixtureModel):
             trace = np.einsum("aij,aij->a", W @ S, W)
         return np.asarray(trace - 2 * cov.log_determinants(W))
 
-    def from_shares(self, X: Any, r: np.ndarray) -> dict[str, np.ndarray]:
+    def moments_of(self, X: Any, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(total shares, means, covariances about them) of the components, for given shares."""
         counts = r.sum(axis=0)
         n = np.where(counts > 0, counts, 1.0)
         centre, sums = np.zeros(self.p), np.zeros((self.k, self.p))
@@ -203,16 +208,20 @@ class NormalModel(MixtureModel):
                     scatter[a] += r[rows, a] @ d**2
                 else:
                     (scatter if self.kind == "tied" else scatter[a])[...] += (d.T * r[rows, a]) @ d
-        C = cov.estimated(scatter, counts, np.zeros_like(means), self.kind)
+        return counts, means + centre, cov.estimated(scatter, counts, np.zeros_like(means), self.kind)
+
+    def from_shares(self, X: Any, r: np.ndarray) -> dict[str, np.ndarray]:
+        counts, means, C = self.moments_of(X, r)
         empty = counts <= LEAST_SHARE * counts.sum()
         if empty.any():  # as wide as all rows, about their mean
-            means[empty] = 0.0
+            centre = counts @ means / counts.sum()
+            means[empty] = centre
             if self.kind != "tied":
-                C[empty] = C[~empty].mean(axis=0) + _between(means, counts, self.kind)
+                C[empty] = C[~empty].mean(axis=0) + _between(means - centre, counts, self.kind)
             counts = np.where(empty, counts.sum() / (1 + len(r)), counts)
         return {
             "weights": new_weights(counts),
-            "means": means + centre,
+            "means": means,
             "covariances": cov.regularized(C, self.reg_covar, self.kind),
         }
 
@@ -258,11 +267,11 @@ def _marginal(x: np.ndarray, there: np.ndarray, a: int, normals: Normals) -> _Ma
     p = len(C)
     # c_a without log |W| and the constant of p columns is log pi_a
     log_det = float(cov.log_determinants(normals.factors)[min(a, len(normals.factors) - 1)])
-    log_weight = normals.constants[a] - log_det + 0.5 * p * _LOG_2PI
+    log_weight = normals.constants[a] - log_det + 0.5 * p * LOG_2PI
     d = np.asarray(x, dtype=np.float64) - normals.means[a, there]
     if not len(there):
         return _Marginal(np.full(len(d), log_weight), d, np.zeros((0, len(d))), C, C, there)
     L = np.linalg.cholesky(C[np.ix_(there, there)])
     z = solve_triangular(L, d.T, lower=True, check_finite=False)
-    half = float(np.log(np.diagonal(L)).sum()) + 0.5 * len(there) * _LOG_2PI
+    half = float(np.log(np.diagonal(L)).sum()) + 0.5 * len(there) * LOG_2PI
     return _Marginal(log_weight - half - 0.5 * (z**2).sum(axis=0), d, z, L, C, there)
