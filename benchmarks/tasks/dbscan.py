@@ -21,7 +21,7 @@ def make(directory: Path, quick: bool) -> Data:
     X = means[rng.integers(0, 30, n)] + rng.normal(size=(n, 3))
     noise = rng.random(n) < 0.1
     X[noise] = rng.uniform(-25, 25, size=(int(noise.sum()), 3))
-    return {"X": X, "eps": np.array(0.8 if quick else 0.3)}
+    return {"X": X, "eps": np.array(0.7 if quick else 0.25)}
 
 
 def setup(library: str) -> Callable[[Data], Any]:

@@ -98,7 +98,7 @@ void bind_hierarchy(nb::module_ &m) {
             std::vector<TreeEdge> edges;
             with_norm(metric, power, expected, [&](auto norm) {
                 nb::gil_scoped_release nogil;
-                edges = prim(columns.data(), n, p, norm, core.data(), alpha);
+                edges = prim(columns.data(), n, p, norm, core.data(), alpha, Interrupts{});
             });
             return edges_out(edges);
         },
@@ -158,9 +158,9 @@ void bind_optics(nb::module_ &m) {
                 nb::gil_scoped_release nogil;
                 if (by_tree) {
                     const KdTree tree(X.data(), n, p);
-                    found = OpticsWalk(tree, norm, core.data(), radius)();
+                    found = OpticsWalk(tree, norm, core.data(), radius)(Interrupts{});
                 } else {
-                    found = optics(X.data(), n, p, norm, core.data(), radius);
+                    found = optics(X.data(), n, p, norm, core.data(), radius, Interrupts{});
                 }
             });
             return std::make_tuple(array_out(std::move(found.order)), array_out(std::move(found.reach)),

@@ -49,10 +49,11 @@ inline std::vector<TreeEdge> in_order_of_prim(const std::vector<TreeEdge> &edges
     return ordered;
 }
 
-// Prim's algorithm with distances that are computed when they are needed; columns: (p, n).
-template <Metric M>
+// Prim's algorithm with distances that are computed when they are needed; columns: (p, n). `pause` is called for every
+// row.
+template <Metric M, class Pause>
 std::vector<TreeEdge> prim(const double *columns, std::size_t n, std::size_t p, const Norm<M> &norm, const double *core,
-                           double alpha) {
+                           double alpha, const Pause &pause) {
     std::vector<TreeEdge> edges;
     edges.reserve(n - 1);
     std::vector<double> least(n, std::numeric_limits<double>::infinity()), d(n);
@@ -60,6 +61,7 @@ std::vector<TreeEdge> prim(const double *columns, std::size_t n, std::size_t p, 
     std::vector<std::uint8_t> reached(n);
     std::size_t row = 0;
     while (edges.size() + 1 < n) {
+        pause();
         reached[row] = 1;
         std::fill(d.begin(), d.end(), 0.0);
         for (std::size_t k = 0; k < p; ++k) add_column(norm, columns + k * n, n, columns[k * n + row], d.data());

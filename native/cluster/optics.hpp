@@ -30,15 +30,16 @@ struct Ordering {
     }
 };
 
-// From all distances; columns: (p, n).
-template <Metric M>
+// From all distances; columns: (p, n). `pause` is called for every row.
+template <Metric M, class Pause>
 Ordering optics(const double *columns, std::size_t n, std::size_t p, const Norm<M> &norm, const double *core,
-                double radius) {
+                double radius, const Pause &pause) {
     Ordering out(n);
     std::vector<double> d(n);
     std::vector<std::uint8_t> done(n);
     const double limit = norm.reduced(radius), never = std::numeric_limits<double>::infinity();
     while (out.order.size() < n) {
+        pause();
         std::size_t next = n;
         for (std::size_t j = 0; j < n; ++j)
             if (!done[j] && (next == n || out.reach[j] < out.reach[next])) next = j;
@@ -64,10 +65,12 @@ public:
         for (std::size_t node = 0; node < tree.count(); ++node) left[node] = tree[node].size();
     }
 
-    Ordering operator()() {
+    template <class Pause>
+    Ordering operator()(const Pause &pause) {
         std::size_t first = 0;
         const std::size_t n = tree.rows();
         while (out.order.size() < n) {
+            pause();
             std::size_t next = n;
             while (!open.empty() && next == n) {
                 const auto [reach, row] = open.top();

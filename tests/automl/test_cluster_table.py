@@ -101,6 +101,27 @@ def test_a_table_without_clusters_is_called_no_better_than_chance(seed, monkeypa
     assert found.labels.shape == (40,)
 
 
+@pytest.mark.slow
+def test_the_search_as_a_whole_keeps_its_level(monkeypatch):
+    """Of 10 uniform tables at most 2 may be called clustered, though several candidates are tried (P = 0.988)."""
+    monkeypatch.setattr("epicycle.automl.clustering._search._MOST_CLUSTERS", 4)
+    verdicts = [
+        ep.cluster_table(
+            pa.table({name: np.random.default_rng([seed, j]).uniform(size=40) for j, name in enumerate("ab")}),
+            models="agglomerative",
+            seed=seed,
+        ).verdict
+        for seed in range(10)
+    ]
+    assert sum(verdict != "no better than chance" for verdict in verdicts) <= 2
+
+
+def test_more_clusters_than_the_sample_would_hold(monkeypatch):
+    monkeypatch.setattr("epicycle.automl.clustering._search.RESAMPLED_ROWS", 30)
+    found = ep.cluster_table(people(60), 25, models="agglomerative")
+    assert found.k == 25
+
+
 def test_reference_tables_keep_categories_and_break_what_joins_them():
     X = ep.TableEncoder({"age": "number", "city": "category"}, form="linear").fit(people(40))
     features = X.transform(people(40))

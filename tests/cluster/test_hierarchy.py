@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist, squareform
@@ -60,6 +60,22 @@ def test_means_give_the_tree_of_all_distances(linkage):
         assert model.certificate_.holds
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_single_linkage_by_a_kd_tree(metric, monkeypatch):
+    monkeypatch.setattr(_linkage, "_TREE_ROWS", 1)
+    for seed in range(20):
+        X = tied(seed) if seed % 2 else np.random.default_rng(seed).normal(size=(150, 1 + seed % 4))
+        model = AgglomerativeClustering(1, linkage="single", metric=metric).fit(X)
+        expected = hierarchy.linkage(X, "single", "cityblock" if metric == "manhattan" else metric)
+        assert_allclose(model.linkage_[:, 2], expected[:, 2], rtol=1e-14)
+        for height in np.quantile(expected[:, 2], [0.2, 0.6, 0.9]):  # whatever the order of equal heights
+            theirs = hierarchy.fcluster(expected, height, "distance")
+            ours = model.cut(distance_threshold=height * (1 + 1e-12) + 1e-300)
+            assert adjusted_rand_score(ours, theirs) == 1
+        assert model.certificate_.holds
+
+
+@settings(max_examples=500)
 @given(
     seed=st.integers(0, 2**20), n=st.integers(2, 40), p=st.integers(1, 4), ties=st.booleans(), constant=st.booleans(),
     scale=st.sampled_from([1e-200, 1e-12, 1.0, 1e6, 1e200]), offset=st.sampled_from([0.0, 1e5]),

@@ -84,7 +84,7 @@ def test_wrong_arguments_are_refused():
 
 def test_distances_to_clusters_against_all_pairs():
     rng = np.random.default_rng(0)
-    for sizes in ([5], [16, 16], [1, 15, 17, 0, 3, 40], [1] * 37):
+    for sizes in ([5], [16, 16], [1, 15, 17, 0, 3, 40], [1] * 37, [130, 1, 0, 200, 77], [128, 128], [300]):
         n = sum(sizes)
         X, weight = rng.normal(size=(n, 3)), rng.integers(1, 4, size=n).astype(float)
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -95,10 +95,11 @@ def test_distances_to_clusters_against_all_pairs():
         means = np.where(total > 0, sums / np.maximum(total, 1), np.inf)
         means[np.arange(n), label] = np.inf
         query = rng.permutation(n)[: n // 2 + 1].astype(np.int64)
-        for threads in (1, 3):
-            own, other = cluster.distances_to_clusters(X, weight, start, query, threads)
-            assert_allclose(own, sums[np.arange(n), label][query], atol=1e-12)
-            assert_allclose(other, means.min(axis=1)[query], atol=1e-12)
+        for at in (query, np.arange(n)):
+            one = cluster.distances_to_clusters(X, weight, start, at, 1)
+            assert_allclose(one[0], sums[np.arange(n), label][at], rtol=1e-12)
+            assert_allclose(one[1], means.min(axis=1)[at], rtol=1e-12)
+            assert_array_equal(one, cluster.distances_to_clusters(X, weight, start, at, 3))
 
 
 @pytest.mark.parametrize("change", [{"weight": np.ones(3)}, {"start": np.array([0, 3])}, {"query": np.array([4])}])

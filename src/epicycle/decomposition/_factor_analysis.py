@@ -16,8 +16,9 @@ from epicycle.data import Data
 from epicycle.decomposition._base import LatentFactors
 from epicycle.decomposition._models import FactorModel, GapsModel
 from epicycle.decomposition._rotation import rotated
-from epicycle.decomposition._scatter import Scatter, filled_scatter, oriented, scatter_of
+from epicycle.decomposition._scatter import Scatter, filled_scatter, scatter_of
 from epicycle.em import EMSolution, run_em
+from epicycle.linalg._signs import column_signs, oriented
 
 
 class FactorAnalysis(LatentFactors):
@@ -126,14 +127,11 @@ class FactorAnalysis(LatentFactors):
             W, self.mean_ = solution.parameters["components"], solution.parameters["mean"]
             self.noise_variance_ = solution.parameters["noise"]
             W = canonical(W, self.noise_variance_)
-        self.components_, self.factor_covariance_ = oriented(W), np.eye(k)
+        self.components_, self.factor_covariance_ = oriented(W.T).T, np.eye(k)
         if self.rotation is not None:
-            B, self.factor_covariance_ = rotated(W, self.rotation)
-            signs = np.where(
-                (B[np.arange(k), np.abs(B).argmax(axis=1)] < 0) if B.size else np.zeros(k, bool), -1.0, 1.0
-            )
-            self.components_ = B * signs[:, None]
-            self.factor_covariance_ = self.factor_covariance_ * np.outer(signs, signs)
+            B, correlations = rotated(W, self.rotation)
+            signs = column_signs(B.T)
+            self.components_, self.factor_covariance_ = B * signs[:, None], correlations * np.outer(signs, signs)
         self.loglike_ = [float(value) for value in solution.history["log_likelihood"]]
         self.log_likelihood_ = solution.log_likelihood
         self._conclude(solution)
@@ -165,7 +163,7 @@ class FactorAnalysis(LatentFactors):
 
     def _reconstructed(self, model: FactorModel, x: np.ndarray) -> dict[str, Any]:
         noise = model.from_vector(x, None)
-        W = oriented(model.loadings(noise)[0])
+        W = oriented(model.loadings(noise)[0].T).T
         return {
             "components_": W,
             "mean_": model.scatter.mean,

@@ -16,8 +16,9 @@ from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.decomposition._base import LatentFactors
 from epicycle.decomposition._models import LOG_2PI, GapsModel
-from epicycle.decomposition._scatter import Scatter, filled_scatter, oriented, scatter_of
+from epicycle.decomposition._scatter import Scatter, filled_scatter, scatter_of
 from epicycle.em import run_em
+from epicycle.linalg._signs import oriented
 
 #: The residual of eigenvectors, relative to the largest eigenvalue, that the closed form is certified with.
 _RESIDUAL = 1e-8
@@ -118,7 +119,7 @@ class ProbabilisticPCA(LatentFactors):
         noise = max((total - float(values.sum())) / max(p - k, 1), float(scatter.floor.min()))
         residual = _residual(scatter, values, axes)
         self.mean_, self.noise_variance_, self.explained_variance_ = scatter.mean, noise, np.maximum(values, noise)
-        self.components_ = oriented(np.sqrt(np.maximum(values - noise, 0.0))[:, None] * axes)
+        self.components_ = oriented(np.sqrt(np.maximum(values - noise, 0.0)) * axes.T).T
         inside = self.explained_variance_
         mean_square = float((values / inside).sum()) + (total - float(values.sum())) / noise
         log_det = float(np.log(inside).sum()) + (p - k) * float(np.log(noise))
@@ -161,7 +162,7 @@ class ProbabilisticPCA(LatentFactors):
         noise = float(found["noise"][0])
         _, s, V = np.linalg.svd(found["components"], full_matrices=False)
         return {
-            "components_": oriented(s[:, None] * V),
+            "components_": oriented(s * V.T).T,
             "mean_": found["mean"],
             "noise_variance_": noise,
             "explained_variance_": s**2 + noise,

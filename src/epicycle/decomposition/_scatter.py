@@ -78,14 +78,6 @@ def _largest(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values[::-1][:k].clip(min=0), vectors[:, ::-1][:, :k]
 
 
-def oriented(rows: np.ndarray) -> np.ndarray:
-    """Rows with the sign that makes their largest entry positive."""
-    if not rows.size:
-        return rows
-    largest = rows[np.arange(len(rows)), np.argmax(np.abs(rows), axis=1)]
-    return np.asarray(rows * np.where(largest < 0, -1.0, 1.0)[:, None])
-
-
 def _moments(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int]:
     M = _native.core.moments(batch.X, np.empty((batch.n_rows, 0)), batch.weight, shift)
     return M, batch.n_rows if batch.weight is None else int(np.count_nonzero(batch.weight))

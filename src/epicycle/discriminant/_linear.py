@@ -23,7 +23,8 @@ from epicycle.discriminant._base import DiscriminantAnalysis, Solved
 from epicycle.discriminant._incomplete import Structure
 from epicycle.discriminant._linear_rule import as_logistic, linear_rule, reported
 from epicycle.discriminant._scores import Normals, Scores, incomplete_rows, linear_scores
-from epicycle.discriminant._whitening import Whitening, oriented, resolved, symmetric_definite_axes, whitening
+from epicycle.discriminant._whitening import Whitening, resolved, symmetric_definite_axes, whitening
+from epicycle.linalg._signs import oriented
 from epicycle.linear import LogisticRegression
 from epicycle.stats._class_scatter import ClassScatter, dense_rows
 from epicycle.stats._shrinkage import class_covariance

@@ -19,7 +19,8 @@ from epicycle.discriminant._base import DiscriminantAnalysis, Solved
 from epicycle.discriminant._incomplete import Structure
 from epicycle.discriminant._linear import ESTIMATOR, SHRINKAGE, check_solver
 from epicycle.discriminant._scores import Scores, quadratic_scores
-from epicycle.discriminant._whitening import SingularCovarianceError, Whitening, oriented, principal_axes, resolved
+from epicycle.discriminant._whitening import SingularCovarianceError, Whitening, principal_axes, resolved
+from epicycle.linalg._signs import oriented
 from epicycle.stats._class_scatter import ClassScatter
 from epicycle.stats._shrinkage import class_covariance
 

@@ -73,14 +73,6 @@ def principal_axes(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return values[::-1].copy(), vectors[:, ::-1].copy()
 
 
-def oriented(axes: np.ndarray) -> np.ndarray:
-    """Columns with the sign that makes their largest entry positive."""
-    if not axes.size:
-        return axes
-    largest = axes[np.argmax(np.abs(axes), axis=0), np.arange(axes.shape[1])]
-    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0))
-
-
 def symmetric_definite_axes(B: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(falling ratios, V) with B v = ratio C v and V'CV = I."""
     try:

@@ -131,6 +131,11 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         family="hmm", catalogue=("G7",), engines=("memory",), certificate="stationarity"
     )
 
+    _docs: ClassVar[dict[str, str]] = {
+        "X": "X : array or data frame of shape (n_samples, n_features), or list of them\n    Sequences, as for `fit`.",
+        "sequences": "lengths, groups : array-like, optional\n    Which rows are a sequence, as for `fit`.",
+    }
+
     startprob_: np.ndarray
     transmat_: np.ndarray
     means_: np.ndarray
@@ -179,7 +184,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        X : array, data frame or list of them
+        X : array or data frame of shape (n_samples, n_features), or list of them
             Rows of one sequence, of several one after the other, or a list of sequences.
         y : ignored
         lengths : array-like of int, optional
@@ -326,8 +331,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -343,8 +347,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -364,8 +367,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -381,8 +383,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         Parameters
         ----------
         %(X)s
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------
@@ -398,8 +399,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         ----------
         %(X)s
         y : ignored
-        lengths, groups : array-like, optional
-            Which rows are a sequence, as for `fit`.
+        %(sequences)s
 
         Returns
         -------

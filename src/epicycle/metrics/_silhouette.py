@@ -239,7 +239,12 @@ def _euclidean(
         X /= largest
     start = np.concatenate([[0], np.cumsum(np.bincount(rows.codes, minlength=rows.n_clusters))]).astype(np.int64)
     threads = n_threads(float(len(drawn)) * X.size, n_jobs)
-    return _native.cluster.distances_to_clusters(X, rows.weight[order], start, where[drawn], threads)
+    query = where[drawn]
+    sorted_first = np.argsort(query)  # all rows in this order are computed by pairs
+    found = _native.cluster.distances_to_clusters(X, rows.weight[order], start, query[sorted_first], threads)
+    own, other = np.empty(len(drawn)), np.empty(len(drawn))
+    own[sorted_first], other[sorted_first] = found
+    return own, other
 
 
 def _in_blocks(

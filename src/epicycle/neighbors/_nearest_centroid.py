@@ -24,7 +24,8 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.data._dask_data import is_dask
-from epicycle.spatial._search import distance_block, metric_by_name
+from epicycle.spatial._metric import metric_by_name
+from epicycle.spatial._search import distance_block
 from epicycle.stats._labels import codes, distinct
 
 

@@ -172,7 +172,7 @@ def _evidence(found: dict[str, Any]) -> Html | None:
         "The number of clusters is chosen where the line is farthest above that of tables without clusters. The grey "
         "band is the range of these tables.",
         description="; ".join(titles[:12]),
-        keys=[("blue", "this table"), ("vermilion", "chosen"), ("grey area", "tables without clusters")],
+        keys=[("blue", "this table"), ("vermilion round", "chosen"), ("grey area", "tables without clusters")],
     )
 
 

@@ -16,7 +16,7 @@ from sklearn.metrics import DistanceMetric
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, PAIRWISE_DISTANCE_FUNCTIONS, pairwise_distances
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.spatial._search import METRICS, Metric, metric_by_name
+from epicycle.spatial._metric import METRICS, Metric, metric_by_name
 
 _ALIASES = {"p": "minkowski", "infinity": "chebyshev"}
 _BOOLEAN = {*PAIRWISE_BOOLEAN_FUNCTIONS, "sokalmichener"}

@@ -20,8 +20,9 @@ import scipy.sparse as sp
 from epicycle.core._threads import n_threads, single_threaded_blas
 from epicycle.engine._ordered import in_order
 from epicycle.kernels._prepared import squared_lengths
+from epicycle.spatial._metric import EUCLIDEAN, Metric
 from epicycle.spatial._metrics import BlockMetric, MetricInUse
-from epicycle.spatial._search import EUCLIDEAN, Metric, distance_block, power_overflows, within_block
+from epicycle.spatial._search import distance_block, power_overflows, within_block
 
 _BLOCK = 1 << 21  # distances of a block: 16 MB
 _MOST_ROWS = 256

@@ -28,6 +28,7 @@ from epicycle.stats._covariance_factors import (
     factor_of_covariance,
     factor_of_precision,
 )
+from epicycle.stats._given_covariance import given_factor, low_rank_factor, numbers
 
 Array = np.ndarray
 
@@ -103,7 +104,7 @@ class MultivariateNormal:
         low_rank: Any = None,
         diagonal: Any = None,
     ) -> None:
-        self.mean = np.atleast_1d(_numbers("mean", mean)).copy()
+        self.mean = np.atleast_1d(numbers("mean", mean)).copy()
         if self.mean.ndim != 1 or not len(self.mean):
             raise ParameterError(f"mean: shape {self.mean.shape}; expected (p,)")
         self.mean.flags.writeable = False
@@ -117,9 +118,9 @@ class MultivariateNormal:
                 f"covariance, precision, cholesky, or low_rank with diagonal: got {which}; expected exactly one"
             )
         if given[0] in ways:
-            self._factor = _factor_of(given[0], ways[given[0]], len(self.mean))
+            self._factor = given_factor(given[0], ways[given[0]], len(self.mean))
         else:
-            self._factor = _low_rank_factor(low_rank, diagonal, len(self.mean))
+            self._factor = low_rank_factor(low_rank, diagonal, len(self.mean))
 
     @classmethod
     def _of(cls, mean: Array, factor: CovarianceFactor) -> Self:
@@ -216,7 +217,7 @@ class MultivariateNormal:
         return np.sqrt(self._squared(r)).reshape(shape)[()]
 
     def _away(self, x: Any) -> tuple[Array, tuple[int, ...]]:
-        points = _numbers("x", x, finite=False)
+        points = numbers("x", x, finite=False)
         if points.shape[-1:] != self.mean.shape:
             raise DataError(f"x: shape {points.shape}; expected {self.dimension} numbers along the last axis")
         return (points.reshape(-1, self.dimension) - self.mean).T, points.shape[:-1]
@@ -288,7 +289,7 @@ class MultivariateNormal:
         """
         known = self._coordinates(coordinates)
         rest = np.setdiff1d(np.arange(self.dimension), known)
-        x = np.atleast_1d(_numbers("values", values))
+        x = np.atleast_1d(numbers("values", values))
         if x.shape != known.shape:
             raise DataError(f"values: shape {x.shape}; expected {known.shape}, one for each coordinate")
         if not len(rest):
@@ -318,10 +319,10 @@ class MultivariateNormal:
         A : array-like of shape (q, p)
         b : array-like of shape (q,), default=0.0
         """
-        M = np.atleast_2d(_numbers("A", A))
+        M = np.atleast_2d(numbers("A", A))
         if M.shape[1] != self.dimension:
             raise ParameterError(f"A: shape {M.shape}; expected {self.dimension} columns")
-        shift = _numbers("b", b)
+        shift = numbers("b", b)
         if shift.shape not in ((), (1,), (len(M),)):
             raise ParameterError(f"b: shape {shift.shape}; expected ({len(M)},)")
         return self._of(M @ self.mean + shift, factor_of_columns(M @ self._factor.columns()))
@@ -380,42 +381,3 @@ def _conditioned(F: Array, known: Array, rest: Array, away: Array) -> tuple[Arra
     rank = int((s > cut).sum())
     z = Vt[:rank].T @ ((U[:, :rank].T @ (away / lengths)) / s[:rank])
     return F[rest] @ z, F[rest] @ Vt[rank:].T
-
-
-def _factor_of(name: str, value: Any, p: int) -> CovarianceFactor:
-    matrix = np.atleast_2d(_numbers(name, value))
-    if matrix.shape != (p, p):
-        raise ParameterError(f"{name}: shape {matrix.shape}; expected {(p, p)}, as mean has {p} entries")
-    if name == "covariance":
-        return factor_of_covariance(matrix)
-    if name == "precision":
-        return factor_of_precision(matrix)
-    if np.triu(matrix, 1).any():
-        raise ParameterError("cholesky: is not lower triangular")
-    if not (np.diagonal(matrix) > 0).all():
-        raise ParameterError(f"cholesky: holds {np.diagonal(matrix).min():g} on its diagonal; expected numbers above 0")
-    return TriangularFactor(matrix)
-
-
-def _low_rank_factor(low_rank: Any, diagonal: Any, p: int) -> LowRankFactor:
-    if diagonal is None:
-        raise ParameterError("diagonal: not given; low_rank by itself is singular, use covariance or affine")
-    d = _numbers("diagonal", diagonal)
-    W = np.empty((p, 0)) if low_rank is None else _numbers("low_rank", low_rank)
-    if W.ndim != 2 or len(W) != p:
-        raise ParameterError(f"low_rank: shape {W.shape}; expected ({p}, k), as mean has {p} entries")
-    if d.shape != (p,):
-        raise ParameterError(f"diagonal: shape {d.shape}; expected ({p},), as mean has {p} entries")
-    if not (d > 0).all():
-        raise ParameterError(f"diagonal: holds {d.min():g}; expected numbers above 0")
-    return LowRankFactor(W, d)
-
-
-def _numbers(name: str, value: Any, *, finite: bool = True) -> Array:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterTypeError(f"{name}: expected an array of numbers, got {value!r:.80}") from None
-    if finite and not np.isfinite(array).all():
-        raise ParameterError(f"{name}: holds NaN or infinity; expected finite numbers")
-    return array

@@ -24,6 +24,8 @@ from epicycle.metrics._cluster_stability import Resampled, resampled, uniform_re
 
 #: Rows that subsamples are drawn from.
 RESAMPLED_ROWS = 500
+#: Rows for each cluster that the sample has at least, and that a number of clusters needs to be tried.
+_ROWS_OF_A_CLUSTER = 5
 _SUBSAMPLE = 0.7
 _PAIRS, _REFERENCE_PAIRS, _REFERENCES = 10, 3, 19  # 19 references: p-values down to 0.05
 #: Features with at most so many values are shuffled in reference tables; others are uniform there.
@@ -85,9 +87,9 @@ class Found:
 
 
 def numbers_of_clusters(X: np.ndarray) -> list[int]:
-    """From two on, as far as clusters would have five rows each and rows that differ."""
+    """From two on, as far as clusters would have some rows each, and rows that differ."""
     distinct = len(np.unique(X, axis=0))
-    return list(range(2, max(min(_MOST_CLUSTERS, len(X) // 5, distinct - 1), 2) + 1))
+    return list(range(2, max(min(_MOST_CLUSTERS, len(X) // _ROWS_OF_A_CLUSTER, distinct - 1), 2) + 1))
 
 
 def reference_table(X: np.ndarray, sources: Sequence[str], rng: np.random.Generator) -> np.ndarray:
@@ -117,8 +119,9 @@ def search(
     messages: Messages,
 ) -> Found:
     """Measure all candidates on a sample of the rows, as far as the time goes, and choose one."""
-    if len(X) > RESAMPLED_ROWS:
-        X = X[np.sort(stream(seed, "sample").choice(len(X), RESAMPLED_ROWS, replace=False))]
+    most = max(RESAMPLED_ROWS, _ROWS_OF_A_CLUSTER * (k or 0))
+    if len(X) > most:
+        X = X[np.sort(stream(seed, "sample").choice(len(X), most, replace=False))]
     references = [reference_table(X, sources, stream(seed, "reference", r)) for r in range(_REFERENCES)]
     numbers = numbers_of_clusters(X) if k is None else [k]
     plan = [(method, number) for method in methods for number in (numbers if method.takes_k else [0])]

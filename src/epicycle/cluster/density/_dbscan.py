@@ -7,21 +7,21 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClusterMixin
 
+from epicycle.cluster.density._base import DensityClustering
 from epicycle.cluster.density._dense_regions import Density, checked, regions
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain, Integer, Real
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._target import as_partial_weight
-from epicycle.spatial._metrics import is_precomputed, resolve
+from epicycle.spatial._metrics import resolve
 from epicycle.spatial._options import SEARCH_DOCS, SEARCH_PARAMETERS, SearchArguments
-from epicycle.spatial._rows import rows_to_search, takes_missing
+from epicycle.spatial._rows import rows_to_search
 
 
-class DBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
+class DBSCAN(DensityClustering):
     r"""Clusters of high density, of any shape, and noise.
 
     .. math:: i \text{ is a core row if } \sum_{j:\, d(x_i, x_j) \le \epsilon} v_j \; \ge \; m .
@@ -59,7 +59,6 @@ class DBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     """
 
     _docs: ClassVar[Mapping[str, str]] = {
-        **SEARCH_DOCS,
         "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
     Weights, by default 1: a row of weight `min_samples` is a core row by itself, and one of a negative weight may keep
     its neighbours from being core rows.""",
@@ -72,20 +71,11 @@ class DBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     _card: ClassVar[MethodCard] = MethodCard(
         family="cluster", catalogue=("E2",), engines=("memory",), certificate="definition", keeps_rows=True
     )
-    _takes_sparse = True
-
     core_sample_indices_: np.ndarray
     components_: Any
-    labels_: np.ndarray
 
     @stores_arguments(metric="euclidean", metric_params=None, algorithm="auto", leaf_size=30, p=None, n_jobs=None)
     def __init__(self, eps: float = 0.5, *, min_samples: int = 5, **shared: Unpack[SearchArguments]) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self.metric)
-        tags.input_tags.allow_nan = takes_missing(self.metric)
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -106,9 +96,7 @@ class DBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
         self.labels_ = found.label.astype(np.intp)
         core = rows[self.core_sample_indices_]
         self.components_ = core.copy() if sp.issparse(core) else np.array(core)
-        clusters = int(found.label.max(initial=-1)) + 1
-        noise = int((found.label < 0).sum())
-        self._conclude_directly(checked(rows, metric, density, found), clusters=clusters, noise=noise)
+        self._conclude_clusters(checked(rows, metric, density, found))
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
@@ -116,7 +104,7 @@ class DBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
         return self.fit(X, sample_weight=sample_weight).labels_
 
 
-@documented(DBSCAN._docs)
+@documented({**SEARCH_DOCS, **DBSCAN._docs})
 def dbscan(
     X: Any,
     eps: float = 0.5,

@@ -7,25 +7,25 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClusterMixin
 
 from epicycle import _native
+from epicycle.cluster.density._base import DensityClustering
 from epicycle.cluster.density._hierarchy import Dendrogram, Reachability, checked, hierarchy, of_graph, warn_if_infinite
 from epicycle.cluster.density._selection import CondensedTree, Selection
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.spatial._metrics import MetricInUse, has_tree, is_precomputed, resolve, takes_sparse
-from epicycle.spatial._options import SEARCH_DOCS, SEARCH_PARAMETERS
+from epicycle.spatial._options import SEARCH_PARAMETERS
 from epicycle.spatial._pairs import pairs_of
 
 #: Labels of rows that are not in the hierarchy.
 INFINITE, MISSING = -2, -3
 
 
-class HDBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
+class HDBSCAN(DensityClustering):
     r"""Clusters that last longest when a threshold of density rises, and noise.
 
     .. math:: d^*(a, b) = \max\bigl(c_a,\; c_b,\; d(a, b) / \alpha\bigr), \qquad
@@ -84,7 +84,6 @@ class HDBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     (array([-1,  0,  1]), array([ 1, 20, 20]))
     """
 
-    _docs: ClassVar[Mapping[str, str]] = SEARCH_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **{name: domain for name, domain in SEARCH_PARAMETERS.items() if name != "p"},
         "min_cluster_size": Integer(minimum=2),
@@ -100,9 +99,7 @@ class HDBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     _card: ClassVar[MethodCard] = MethodCard(
         family="cluster", catalogue=("E2",), engines=("memory",), certificate="definition"
     )
-    _takes_sparse = True
 
-    labels_: np.ndarray
     probabilities_: np.ndarray
     linkage_: np.ndarray
 
@@ -127,8 +124,7 @@ class HDBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self.metric)
-        tags.input_tags.allow_nan = not is_precomputed(self.metric)
+        tags.input_tags.allow_nan = not is_precomputed(self.metric)  # such rows stand apart
         return tags
 
     @fitting
@@ -169,9 +165,7 @@ class HDBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
         self.labels_[kept], self.probabilities_[kept] = labels, strengths
         if self.store_centers is not None:
             self._set_centers(rows, metric, labels, strengths)
-        clusters, noise = int(labels.max(initial=-1)) + 1, int((labels < 0).sum())
-        certificate = checked(rows, metric, reach, tree, core)
-        self._conclude_directly(certificate, clusters=clusters, noise=noise)
+        self._conclude_clusters(checked(rows, metric, reach, tree, core))
         return self
 
     def _checked_metric(self) -> MetricInUse:
@@ -247,10 +241,6 @@ class HDBSCAN(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
         for (name, _), values in zip(names, tree.arrays, strict=True):
             made[name] = values
         return made
-
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit to rows X, and return the cluster of every row."""
-        return self.fit(X).labels_
 
     def dbscan_clustering(self, cut_distance: float, min_cluster_size: int = 5) -> np.ndarray:
         """Clusters of one density: the hierarchy cut at a distance.

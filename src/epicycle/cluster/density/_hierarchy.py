@@ -16,9 +16,10 @@ from epicycle.cluster.density._dense_regions import sample_of_rows
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._threads import n_threads
+from epicycle.spatial._metric import COSINE, Metric
 from epicycle.spatial._metrics import MetricInUse, has_tree
 from epicycle.spatial._pairs import Pairs, pairs_of
-from epicycle.spatial._search import COSINE, Metric, native_rows, nearest, nearest_in_blocks, tree_pays
+from epicycle.spatial._search import native_rows, nearest, nearest_in_blocks, tree_pays
 
 _PRIM_ROWS = 4096  # up to which all distances cost less than a tree
 _ROUNDING = 1e-9  # relative difference of distances that are computed in two ways

@@ -8,24 +8,24 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from joblib import Memory
-from sklearn.base import ClusterMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 from sklearn.utils.validation import check_memory
 
+from epicycle.cluster.density._base import DensityClustering
 from epicycle.cluster.density._cluster_optics import cluster_optics_dbscan, cluster_optics_xi, number_of_rows
 from epicycle.cluster.density._reachability import checked, reached
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
-from epicycle.spatial._metrics import is_precomputed, resolve
+from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.spatial._metrics import resolve
 from epicycle.spatial._options import SEARCH_DOCS, SEARCH_PARAMETERS, SearchArguments
-from epicycle.spatial._rows import rows_to_search, takes_missing
+from epicycle.spatial._rows import rows_to_search
 
 
-class OPTICS(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
+class OPTICS(DensityClustering):
     r"""An order of the rows in which clusters of any density are valleys.
 
     .. math:: r(b) = \min_{a \text{ before } b,\; d(a, b) \le \epsilon} \max\bigl(c_a,\; d(a, b)\bigr)
@@ -80,7 +80,6 @@ class OPTICS(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     array([0, 1, 2, 5, 3, 4])
     """
 
-    _docs: ClassVar[Mapping[str, str]] = SEARCH_DOCS
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **SEARCH_PARAMETERS,
         "min_samples": AnyOf(Integer(minimum=2), Real(minimum=0, maximum=1)),
@@ -95,9 +94,6 @@ class OPTICS(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
     _card: ClassVar[MethodCard] = MethodCard(
         family="cluster", catalogue=("E2",), engines=("memory",), certificate="definition"
     )
-    _takes_sparse = True
-
-    labels_: np.ndarray
     reachability_: np.ndarray
     ordering_: np.ndarray
     core_distances_: np.ndarray
@@ -117,12 +113,6 @@ class OPTICS(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
         memory: Any = None,
         **shared: Unpack[SearchArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self.metric)
-        tags.input_tags.allow_nan = takes_missing(self.metric)
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -152,8 +142,7 @@ class OPTICS(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
         self.ordering_, self.predecessor_ = found.order.astype(np.intp), found.predecessor.astype(np.intp)
         self.core_distances_, self.reachability_ = found.core, found.reach
         self._set_labels()
-        clusters, noise = int(self.labels_.max(initial=-1)) + 1, int((self.labels_ < 0).sum())
-        self._conclude_directly(checked(rows, metric, k, radius, found), clusters=clusters, noise=noise)
+        self._conclude_clusters(checked(rows, metric, k, radius, found))
         return self
 
     def _warn_of_booleans(self, X: Any) -> None:
@@ -184,10 +173,6 @@ class OPTICS(ClusterMixin, Estimator):  # type: ignore[misc]  # untyped mixin
         self.labels_ = cluster_optics_dbscan(
             reachability=self.reachability_, core_distances=self.core_distances_, ordering=self.ordering_, eps=eps
         )
-
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit to rows X, and return the cluster of every row."""
-        return self.fit(X).labels_
 
 
 @documented(SEARCH_DOCS)

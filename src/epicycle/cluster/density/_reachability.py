@@ -15,9 +15,10 @@ from epicycle.cluster.density._dense_regions import sample_of_rows
 from epicycle.cluster.density._hierarchy import core_by_pairs, core_of_rows
 from epicycle.core._certificate import Certificate
 from epicycle.spatial._distance_graph import first_of_graph
+from epicycle.spatial._metric import COSINE
 from epicycle.spatial._metrics import MetricInUse
 from epicycle.spatial._pairs import Pairs, pairs_of
-from epicycle.spatial._search import COSINE, native_rows, tree_pays
+from epicycle.spatial._search import native_rows, tree_pays
 
 _ROUNDING = 1e-9  # relative difference of distances that are computed in two ways
 

@@ -88,7 +88,7 @@ class AgglomerativeClustering(ClusterMixin, Estimator):  # type: ignore[misc]  #
     algorithm : {"auto", "matrix", "vectors"}, default="auto"
         Whether the distances of all pairs are held, or are computed from rows and means when they are needed (single,
         ward, centroid, median). The trees are equal but for rounding and for merges of equal height. "auto" holds them
-        for up to about 4,000 rows.
+        for up to about 4,000 rows. Single linkage never does for Euclidean, Manhattan and Chebyshev distances.
     metric_params : dict or None, default=None
         Parameters of the metric, such as ``p`` of "minkowski".
 

@@ -14,8 +14,9 @@ from scipy.spatial.distance import cdist
 from epicycle import _native
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
+from epicycle.spatial._metric import CHEBYSHEV, COSINE, EUCLIDEAN, MANHATTAN
 from epicycle.spatial._metrics import is_precomputed, resolve, takes_sparse
-from epicycle.spatial._search import CHEBYSHEV, COSINE, EUCLIDEAN, MANHATTAN, distance_block
+from epicycle.spatial._search import distance_block
 
 #: Metrics whose distances the native code computes, and SciPy's names of them.
 _NATIVE = {EUCLIDEAN: ("euclidean", "euclidean"), MANHATTAN: ("manhattan", "cityblock"), CHEBYSHEV: ("chebyshev",) * 2}

@@ -28,6 +28,9 @@ GRAPH_LINKAGES = ("ward", "complete", "average", "single")
 #: Rows up to which all pairs are held: more where a distance costs much, and never more than this (1.6 GB).
 _MATRIX_ROWS, _CHEAP_COLUMNS, _MOST_MATRIX_ROWS = 4096, 16, 20_000
 
+#: Rows from which, and columns up to which, a spanning tree is found faster by a kd-tree than by Prim's algorithm.
+_TREE_ROWS, _TREE_COLUMNS = 16_384, 4
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -85,13 +88,12 @@ def tree_of(problem: Problem, algorithm: str, n_clusters: int | None, n_jobs: in
 
 def _linkage(problem: Problem, algorithm: str, n_jobs: int | None) -> np.ndarray:
     rows, n, linkage = problem.distances, problem.n, problem.linkage
-    kernel = rows.kernel if isinstance(rows, RowDistances) else None
     columns = rows.X.shape[1] if isinstance(rows, RowDistances) else 1
     threads = n_threads(float(n) * n * columns / 2, n_jobs)
     vectors = _by_vectors(problem, algorithm, columns)
     if vectors and linkage == "single":
         assert isinstance(rows, RowDistances)
-        return _native.cluster.single_linkage(rows.X, kernel, threads) if kernel is not None else _spanning_tree(rows)
+        return _single_linkage(rows, threads)
     if vectors:
         X = problem.means
         assert X is not None
@@ -115,6 +117,17 @@ def _by_vectors(problem: Problem, algorithm: str, columns: int) -> bool:
     if problem.linkage == "single" and kernel is not None:
         return True
     return problem.n > min(_MATRIX_ROWS * max(1.0, columns / _CHEAP_COLUMNS), _MOST_MATRIX_ROWS)
+
+
+def _single_linkage(rows: RowDistances, threads: int) -> np.ndarray:
+    """From a minimum spanning tree, in memory for the rows."""
+    native = rows.use.native
+    if rows.kernel is None or native is None:
+        return _spanning_tree(rows)
+    if rows.n <= _TREE_ROWS or rows.X.shape[1] > _TREE_COLUMNS:
+        return _native.cluster.single_linkage(rows.X, rows.kernel, threads)
+    edges = _native.cluster.reachability_tree(rows.X, native.kind, native.power, np.zeros(rows.n), 1.0, threads)
+    return _native.cluster.linkage_from_edges(*edges)
 
 
 def _spanning_tree(rows: RowDistances) -> np.ndarray:

@@ -12,14 +12,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
 from epicycle.spatial._distance_graph import distance_graph, first_of_graph
-from epicycle.spatial._search import (
-    distance_block,
-    metric_by_name,
-    nearest,
-    tree_pays,
-    within_radius,
-    within_radius_by_tree,
-)
+from epicycle.spatial._metric import metric_by_name
+from epicycle.spatial._search import distance_block, nearest, tree_pays, within_radius, within_radius_by_tree
 
 _EUCLIDEAN = metric_by_name("euclidean", 2)
 
