@@ -1,5 +1,8 @@
 """Mixtures of normals: scikit-learn from the same start, closed forms, missing entries, engines, odd rows, errors."""
 
+import os
+from pathlib import Path
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -13,7 +16,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 import epicycle as ep
-from epicycle import Checkpoint, GaussianMixture
+from epicycle import BayesianGaussianMixture, Checkpoint, GaussianMixture
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
 from epicycle.mixture._normal_model import NormalModel
 
@@ -82,6 +85,21 @@ def test_iris_by_full_and_diagonal_components():
     table = pd.crosstab(model.predict(flowers), species).to_numpy()
     assert table.max(axis=0).sum() >= 145
     assert model.score(flowers) == pytest.approx(-180.185 / 150, abs=1e-3)  # as mclust's VVV model with 3 components
+
+
+def test_old_faithful_has_the_published_likelihood():
+    """mclust, two components of any shape: log-likelihood -1130.264, and BIC 2322.192 with the other sign."""
+    checkout = Path(__file__).resolve().parents[2]
+    path = Path(os.environ.get("EPICYCLE_DATA", checkout.parent / "shared" / "data")) / "old_faithful.csv.gz"
+    if not path.exists():
+        pytest.skip(
+            "old_faithful.csv.gz is neither in the folder EPICYCLE_DATA nor in shared/data next to the checkout"
+        )
+    eruptions = pd.read_csv(path)
+    model = GaussianMixture(2, random_state=0, tol=1e-9, max_iter=1000, reg_covar=0).fit(eruptions)
+    assert 272 * model.score(eruptions) == pytest.approx(-1130.264, abs=5e-4)
+    assert model.bic(eruptions) == pytest.approx(2322.192, abs=5e-4)
+    assert GaussianMixture(n_init=3, random_state=0, max_iter=500).choose_k(eruptions, range(1, 5)).k == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,6 +189,17 @@ def test_the_same_from_files_dask_sparse_float32_and_repeated_rows(rows, tmp_pat
     times = np.random.default_rng(0).integers(0, 3, len(rows))
     weighted = model.fit(rows, sample_weight=times).means_
     assert_allclose(model.fit(np.repeat(rows, times, axis=0)).means_, weighted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", [GaussianMixture, BayesianGaussianMixture])
+def test_columns_that_nearly_agree_are_predicted_in_single_precision(cls):
+    """Covariances in float32 have no Cholesky factor here; the factors of the precisions have been stored."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 1)) + np.repeat([[0.0], [6.0]], 200, axis=0)
+    X = np.hstack([x, x + 2e-4 * rng.normal(size=x.shape)]).astype(np.float32)
+    model = cls(n_components=2, random_state=0, reg_covar=1e-12, max_iter=300).fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert len(set(model.predict(X)[:200])) == 1
 
 
 def test_acceleration_climbs_at_least_as_high_in_fewer_steps():

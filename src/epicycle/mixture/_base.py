@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -106,6 +107,10 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
     def _fitted_parameters(self) -> dict[str, Any]:
         """Parameters from fitted attributes."""
 
+    def _prediction_parameters(self) -> dict[str, Any]:
+        """Parameters for new rows, from fitted attributes."""
+        return self._fitted_parameters()
+
     def _start_is_given(self) -> bool:
         """Whether the user gave all that a start needs."""
         return False
@@ -159,6 +164,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         if earlier is None and not self._start_is_given():
             rows = _starts.rows_for_starts(data, seed, self.n_jobs)
 
+        @lru_cache(maxsize=1)  # callbacks ask for the shapes of the first one again and again
         def begin(number: int) -> dict[str, Any]:
             if rows is None:
                 return self._given_start(model, {}) if earlier is None else earlier
@@ -218,7 +224,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
     def _joint(self, X: Any, function: Any) -> Any:
         data = self._predict_data(X, missing=self._takes_missing)
         model = self._fitted_model(data)
-        prepared = model.prepared(self._fitted_parameters())
+        prepared = model.prepared(self._prediction_parameters())
         return engine.map(function, data, model, prepared, n_jobs=self.n_jobs)
 
     def _fitted_model(self, data: Data) -> MixtureModel:
@@ -282,7 +288,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         )
         self._check_features(X, data, reset=False)
         model = self._fitted_model(data)
-        prepared = model.prepared(self._fitted_parameters())
+        prepared = model.prepared(self._prediction_parameters())
         value, entropy, weight = engine.sum(_totals, data, model, prepared, n_jobs=self.n_jobs)
         return float(value), float(entropy), float(weight)
 

@@ -94,7 +94,7 @@ class BayesianModel(NormalModel):
         return np.asarray(np.broadcast_to(np.einsum("aij,aij->a", W @ matrix, W), self.k))
 
     def prepared(self, parameters: Parameters) -> Normals:
-        W = self.factors(parameters["covariances"])
+        W = self.known_factors(parameters)
         noise = self.p / parameters["precision"] + self.reg_covar * self._traces(W, 1.0)
         expected = self._log_precision(parameters, W) - self.p * LOG_2PI - noise
         constants = self.log_weights(parameters) + 0.5 * expected

@@ -129,6 +129,13 @@ def precisions_of(W: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     return (U[0].copy(), P[0]) if kind == "tied" else (U.copy(), P)
 
 
+def factors_of_roots(U: np.ndarray, kind: str, p: int) -> np.ndarray:
+    """W from precisions_cholesky_, the inverse of :func:`precisions_of`."""
+    if kind == "spherical":
+        return np.repeat(U[:, None], p, axis=1)
+    return U if kind == "diag" else np.swapaxes(U[None] if kind == "tied" else U, 1, 2).copy()
+
+
 def covariances_of_precisions(given: Any, kind: str, k: int, p: int) -> np.ndarray:
     """Covariances from precisions that the user brought; errors in scikit-learn's words, which programs match."""
     P = np.array(given, dtype=np.float64)

@@ -60,6 +60,14 @@ class NormalMixture(Mixture):
         C = cov.as_matrices(np.asarray(self.covariances_, dtype=np.float64), self.covariance_type, k, p)[component]
         return np.asarray(self.means_[component] + rng.standard_normal((n, p)) @ np.linalg.cholesky(C).T)
 
+    def _prediction_parameters(self) -> dict[str, Any]:
+        # In single precision a covariance can be singular; its factor was computed before it was rounded.
+        U = np.asarray(self.precisions_cholesky_, dtype=np.float64)
+        return {
+            **self._fitted_parameters(),
+            "factors": cov.factors_of_roots(U, self.covariance_type, len(self.means_[0])),
+        }
+
     def _normal_attributes(self, model: NormalModel, parameters: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
         C = parameters["covariances"]
         roots, precisions = cov.precisions_of(model.factors(C), model.kind)

@@ -58,8 +58,12 @@ class NormalModel(MixtureModel):
     def factors(self, C: np.ndarray) -> np.ndarray:
         return cov.factors_of(C, self.kind, self.p, self.names)
 
+    def known_factors(self, parameters: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The factors of the covariances, computed unless they are given."""
+        return parameters["factors"] if "factors" in parameters else self.factors(parameters["covariances"])
+
     def prepared(self, parameters: Mapping[str, np.ndarray]) -> Normals:
-        W = self.factors(parameters["covariances"])
+        W = self.known_factors(parameters)
         with np.errstate(divide="ignore"):  # a weight of 0
             constants = np.log(parameters["weights"]) + cov.log_determinants(W) - 0.5 * self.p * LOG_2PI
         matrices = cov.as_matrices(parameters["covariances"], self.kind, self.k, self.p) if self.missing else None
