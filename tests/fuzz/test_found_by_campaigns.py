@@ -210,3 +210,9 @@ def test_affinities_that_are_no_square_are_refused_by_name(rng):
         ep.SpectralEmbedding(affinity="precomputed_nearest_neighbors").fit(
             rng.uniform(size=(12, 3)), sample_weight=np.arange(12) % 3
         )
+
+
+def test_a_curvature_that_overflows_is_refused_by_name(rng):
+    A, weight = 1e150 * rng.normal(size=(4, 2)), np.full(4, 1e20)
+    with pytest.raises(DataError, match="X, sample_weight"):
+        ep.BayesianLogisticRegression(method="variational").fit(A, [0, 1, 0, 1], sample_weight=weight)

@@ -22,6 +22,7 @@ from scipy.linalg import cholesky, rq, solve_triangular
 from scipy.special import expit, log_expit, ndtr
 
 from epicycle import engine, optim
+from epicycle.core._exceptions import DataError
 from epicycle.data import Batch, Data
 
 Array = np.ndarray
@@ -99,6 +100,8 @@ class PosteriorObjective(optim.Objective):
 
 def inverse_half(H: Array) -> Array:
     """Upper triangular C with H^-1 = C C', from the Cholesky factor of H with a unit diagonal."""
+    if not np.isfinite(H).all():
+        raise DataError("X, sample_weight: squares of columns times weights overflow; scale them down")
     scale = 1 / np.sqrt(np.diagonal(H))
     S = H * scale[:, None] * scale
     try:
