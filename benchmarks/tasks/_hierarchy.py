@@ -55,11 +55,14 @@ def scikit_learn_tree(linkage: str) -> Callable[[Data], Callable[[], np.ndarray]
 
 
 def genie_tree(data: Data) -> Callable[[], np.ndarray]:
-    """Single linkage: the genie without its Gini index."""
-    import genieclust
+    """Single linkage: the genie without its Gini index, and a new one each time, because it keeps its spanning tree."""
+    from genieclust import Genie
 
-    model = genieclust.Genie(n_clusters=2, gini_threshold=1.0)
-    return lambda: np.sort(np.asarray(model.fit(data["X"]).distances_, dtype=np.float64))
+    def tree() -> np.ndarray:
+        model = Genie(n_clusters=2, gini_threshold=1.0).fit(data["X"])
+        return np.sort(np.asarray(model.distances_, dtype=np.float64))
+
+    return tree
 
 
 def build(ready: Callable[[], np.ndarray]) -> Solution:

@@ -42,20 +42,20 @@ void bind_cluster(nb::module_ &m) {
             "lower"_a.noconvert(), "per_group"_a, "shift"_a.none(), "threads"_a);
         m.def(
             "move_rows",
-            [](X table, Vector<double> origin, Weight weight, Vector<std::int64_t> before, Vector<std::int64_t> after,
-               InOut2<double> sums) {
+            [](X table, Vector<double> origin, Weight weight, std::optional<Vector<std::int64_t>> before,
+               Vector<std::int64_t> after, InOut2<double> sums) {
                 constexpr const char *expected =
                     "move_rows: expected X (n, p), dense or CSR, origin (p,), zero for CSR, weight (n,) or None, "
-                    "before and after (n,) below k, sums (k, p)";
+                    "before (n,) below k or None, after (n,) below k, sums (k, p)";
                 const auto rows = row_reader(table, expected);
                 const std::size_t n = rows.rows(), p = rows.cols(), k = sums.shape(0);
-                require(sums.shape(1) == p && before.shape(0) == n && after.shape(0) == n, expected);
-                require(all_below(before, k) && all_below(after, k), expected);
+                require(sums.shape(1) == p && after.shape(0) == n && all_below(after, k), expected);
+                require(!before || (before->shape(0) == n && all_below(*before, k)), expected);
                 const double *about = checked_shift<X>(origin, p, expected), *v = pointer(weight, n, expected);
                 nb::gil_scoped_release nogil;
-                move_rows(rows, about, v, before.data(), after.data(), sums.data());
+                move_rows(rows, about, v, before ? before->data() : nullptr, after.data(), sums.data());
             },
-            "X"_a.noconvert(), "origin"_a, "weight"_a.none(), "before"_a, "after"_a, "sums"_a.noconvert());
+            "X"_a.noconvert(), "origin"_a, "weight"_a.none(), "before"_a.none(), "after"_a, "sums"_a.noconvert());
         m.def(
             "closest_distances",
             [](X table, Vector<double> origin, RowMajor<double> candidates, Weight closest, int threads) {

@@ -396,14 +396,14 @@ void move_rows(Rows rows, const double *origin, const double *weight, const std:
                const std::int64_t *after, double *sums) {
     const std::size_t n = rows.rows(), p = rows.cols();
     for (std::size_t i = 0; i < n; ++i) {
-        if (before[i] == after[i]) continue;
+        if (before && before[i] == after[i]) continue;
         rows.select(i);
         const double v = weight ? weight[i] : 1.0;
-        double *from = sums + static_cast<std::size_t>(before[i]) * p;
+        double *from = before ? sums + static_cast<std::size_t>(before[i]) * p : nullptr;
         double *to = sums + static_cast<std::size_t>(after[i]) * p;
         rows.each([&](std::size_t j, double x) {
             const double moved = v * (origin ? x - origin[j] : x);
-            from[j] -= moved;
+            if (from) from[j] -= moved;
             to[j] += moved;
         });
     }

@@ -58,6 +58,9 @@ def test_rows_move_from_sum_to_sum(table):
         sums, expected = (np.stack([rows[label == a].sum(axis=0) for a in range(5)]) for label in (before, after))
         cluster.move_rows(table(X), origin, w, before, after, sums)
         assert_allclose(sums, expected, atol=1e-13)
+        fresh = np.zeros((5, 4))
+        cluster.move_rows(table(X), origin, w, None, after, fresh)
+        assert_allclose(fresh, expected, atol=1e-13)
     with pytest.raises(ValueError, match="move_rows: expected"):
         cluster.move_rows(table(X), origin, None, before, after + 1, sums[:3].copy())
 

@@ -185,8 +185,12 @@ def cluster_sums(
 ) -> Clusters:
     """Sums over the rows of every label."""
     total = np.bincount(label, weights=weight, minlength=k).astype(np.float64)
-    sums = _native.bayes.class_sums(X, label, weight, k, threads)
-    return Clusters(sums - total[:, None] * origin, total)
+    if not isinstance(X, np.ndarray):
+        return Clusters(_native.bayes.class_sums(X, label, weight, k, threads) - total[:, None] * origin, total)
+    # Differences are added up, not rows: a large common offset costs no digits.
+    sums = np.zeros((k, X.shape[1]))
+    _native.cluster.move_rows(X, origin, weight, None, label, sums)
+    return Clusters(sums, total)
 
 
 def nearest(X: Any, centers: np.ndarray, threads: int = 1) -> np.ndarray:
