@@ -197,3 +197,16 @@ def test_centers_are_drawn_from_shares_that_underflow():
     for init in ("random", "lab", "k-medoids++"):
         medoids = ep.KMedoids(4, init=init, random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
         assert len(np.unique(medoids.medoid_indices_)) == 4
+
+
+def test_squares_of_sums_that_overflow_are_not_needed(rng):
+    weight = np.where(np.arange(12) < 3, 1e100, 1.0)
+    model = ep.KMeans(3, random_state=0).fit(1e60 * rng.normal(size=(12, 3)), sample_weight=weight)
+    assert np.isfinite(model.inertia_)
+
+
+def test_affinities_that_are_no_square_are_refused_by_name(rng):
+    with pytest.raises(DataError, match="square"):
+        ep.SpectralEmbedding(affinity="precomputed_nearest_neighbors").fit(
+            rng.uniform(size=(12, 3)), sample_weight=np.arange(12) % 3
+        )

@@ -39,12 +39,12 @@ def spread_of(data: Data, n_jobs: int | None, k: int, *, bound: bool = True) -> 
     shift = np.zeros(data.n_features) if data.sparse else np.asarray(head.mean(axis=0, dtype=np.float64))
     full = bound and not data.sparse and data.n_features <= _MOST_FEATURES
     weight, sums, squares, n_rows = engine.sum(_spread_statistic, data, shift, full, n_jobs=n_jobs)
-    if not np.isfinite(squares).all():
+    if not (np.isfinite(squares).all() and np.isfinite(sums).all()):
         raise DataError("X: sums of squares of its columns overflow; scale them down")
     if not full:
-        return Spread(weight, shift + sums / weight, _total(squares - sums**2 / weight), np.nan, n_rows)
+        return Spread(weight, shift + sums / weight, _total(squares - sums * (sums / weight)), np.nan, n_rows)
     # The rows of any clustering lie in k - 1 dimensions about their mean, but for J (Zha et al. 2001).
-    values = np.linalg.eigvalsh(squares - np.outer(sums, sums) / weight).clip(min=0)[::-1]
+    values = np.linalg.eigvalsh(squares - np.outer(sums / weight, sums)).clip(min=0)[::-1]
     total = float(values.sum())
     # What is below the rounding of the eigenvalues is no bound.
     least = max(float(values[k - 1 :].sum()) - 1e-12 * total, 0.0)

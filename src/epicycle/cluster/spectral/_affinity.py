@@ -26,7 +26,7 @@ def nearest_neighbors(X: Any, k: int, n_jobs: int | None) -> Any:
 
 def given_neighbors(distances: Any, k: int) -> Any:
     """The same from distances: a dense matrix, or a sparse one in which what is not stored is far."""
-    n = _require_square(distances)
+    n = require_square(distances)
     _require_neighbors(k, n)
     if sp.issparse(distances):
         return _mean_with_transpose(first_of_graph(distance_graph(distances, warn=False), k)[1])
@@ -54,7 +54,7 @@ def kernel_matrix(X: Any, kernel: Any, **options: Any) -> np.ndarray:
 
 def symmetric(W: Any) -> Any:
     """Affinities in float64, averaged with their transpose where they differ; refuses what is no affinity."""
-    _require_square(W)
+    require_square(W)
     W = sp.csr_array(W, dtype=np.float64) if sp.issparse(W) else np.asarray(W, dtype=np.float64)
     values = W.data if sp.issparse(W) else W
     if not np.isfinite(values).all():
@@ -80,7 +80,8 @@ def _asymmetry(W: Any) -> float:
     return max(float(np.abs(W[a : a + step, b : b + step] - W[b : b + step, a : a + step].T).max()) for a, b in corners)
 
 
-def _require_square(W: Any) -> int:
+def require_square(W: Any) -> int:
+    """The number of rows of a square matrix; anything else is refused."""
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise DataError(f"X: has shape {W.shape}; expected a square matrix with one row and column for each sample")
     return int(W.shape[0])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.cluster.spectral._affinity import given_neighbors, nearest_neighbors, symmetric, within
+from epicycle.cluster.spectral._affinity import given_neighbors, nearest_neighbors, require_square, symmetric, within
 from epicycle.cluster.spectral._laplacian import Eigenpairs, Graph, Solver, graph_of, least_eigenpairs
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
@@ -90,6 +90,8 @@ n_connected_components_ : int
             raise DataError(f"X: {name} needs its rows in memory; collect them first")
         kept = np.ones(data.n_rows, dtype=bool) if data.weight is None else data.weight > 0
         weight, rows = data.weight, data.X
+        if self._pairwise:
+            require_square(rows)
         if not kept.all():
             rows = rows[kept][:, kept] if self._pairwise else rows[kept]
             weight = data.weight[kept]  # type: ignore[index]
