@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-here = Path(__file__).parent if "__file__" in globals() else Path("figures")
+here = Path(__file__).parent if "__file__" in globals() else Path()  # Sphinx runs it where it stands
 with (here / "cluster_growth.csv").open(encoding="utf-8") as file:
     lines = list(csv.DictReader(file))
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
@@ -18,5 +18,6 @@ for name, marker in zip(dict.fromkeys(line["method"] for line in lines), "osD^vP
 ends = np.array([rows[0], rows[-1]])
 ax.plot(ends, 4e-7 * ends, color="#7F7F7F", ls=":", label="proportional to the rows")
 ax.set(xscale="log", yscale="log", xlabel="rows", ylabel="processor seconds")
-ax.legend(fontsize=8, ncols=2)
+ax.set_ylim(top=30)
+ax.legend(fontsize=8, ncols=2, loc="upper left")
 plt.show()
