@@ -216,3 +216,9 @@ def test_a_curvature_that_overflows_is_refused_by_name(rng):
     A, weight = 1e150 * rng.normal(size=(4, 2)), np.full(4, 1e20)
     with pytest.raises(DataError, match="X, sample_weight"):
         ep.BayesianLogisticRegression(method="variational").fit(A, [0, 1, 0, 1], sample_weight=weight)
+
+
+def test_counts_of_large_weights_are_kept_in_float64(rng):
+    A = rng.normal(size=(6, 2)).astype(np.float32)
+    model = ep.BayesianGaussianMixture().fit(A, sample_weight=np.full(6, 1e100))
+    assert np.isfinite(model.score_samples(A)).all()

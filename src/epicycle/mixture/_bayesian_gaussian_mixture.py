@@ -19,6 +19,8 @@ from epicycle.mixture._bayesian_model import BayesianModel, Prior
 from epicycle.mixture._gaussian_mixture import NormalMixture
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, dense_pieces
 
+FLOAT32 = float(np.finfo(np.float32).max)
+
 
 class BayesianGaussianMixture(NormalMixture):
     r"""A mixture of normal distributions with priors on all parameters, by variational inference.
@@ -186,6 +188,8 @@ class BayesianGaussianMixture(NormalMixture):
         assert isinstance(model, BayesianModel)
         found = self._normal_attributes(model, {**parameters, "weights": model.weights(parameters)}, dtype)
         prior = model.prior
+        if max(parameters[name].max(initial=0.0) for name in ("first", "second", "degrees", "precision")) > FLOAT32:
+            dtype = np.dtype(np.float64)  # sums of large weights
         first, second = parameters["first"].astype(dtype), parameters["second"].astype(dtype)
         degrees = parameters["degrees"].astype(dtype)
         return {
