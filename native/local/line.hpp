@@ -194,10 +194,8 @@ struct LocalWorkspace {
     }
 };
 
-// The careful solution from the rows (k_j, phi_j, y_j), j < n, phi_j[0] = 1: about the weighted mean, and of minimum
-// norm in the directions in which the rows do not extend.
-inline LocalAnswer solve_carefully(LocalWorkspace &ws, std::size_t n, std::size_t m) {
-    LocalAnswer out;
+// Weighted means of the terms but the constant, into ws.mean; the weight, and the mean of y.
+inline std::pair<double, double> weighted_means(LocalWorkspace &ws, std::size_t n, std::size_t m) {
     const std::size_t d = m - 1;
     double total = 0.0, y_mean = 0.0;
     std::fill(ws.mean.begin(), ws.mean.end(), 0.0);
@@ -206,8 +204,29 @@ inline LocalAnswer solve_carefully(LocalWorkspace &ws, std::size_t n, std::size_
         y_mean += ws.k[j] * ws.y[j];
         for (std::size_t i = 0; i < d; ++i) ws.mean[i] += ws.k[j] * ws.phi[j * m + i + 1];
     }
-    y_mean /= total;
     for (std::size_t i = 0; i < d; ++i) ws.mean[i] /= total;
+    return {total, y_mean / total};
+}
+
+// The fit at the query, where all terms but the constant are zero, from slopes about the means.
+inline LocalAnswer at_the_query(LocalWorkspace &ws, double total, double y_mean, std::size_t kept, std::size_t d) {
+    LocalAnswer out;
+    out.value = y_mean;
+    out.own = 1.0 / total;
+    for (std::size_t i = 0; i < d; ++i) {
+        out.value -= ws.mean[i] * ws.beta[i];
+        out.own -= ws.mean[i] * ws.a[i + 1];
+    }
+    ws.a[0] = out.own;
+    out.status = kept < d ? LocalStatus::flat : LocalStatus::regular;
+    return out;
+}
+
+// The careful solution from the rows (k_j, phi_j, y_j), j < n, phi_j[0] = 1: about the weighted mean, and of minimum
+// norm in the directions in which the rows do not extend.
+inline LocalAnswer solve_carefully(LocalWorkspace &ws, std::size_t n, std::size_t m) {
+    const std::size_t d = m - 1;
+    const auto [total, y_mean] = weighted_means(ws, n, m);
     std::fill(ws.C.begin(), ws.C.end(), 0.0);
     std::fill(ws.b.begin(), ws.b.end(), 0.0);
     for (std::size_t j = 0; j < n; ++j) {
@@ -240,15 +259,56 @@ inline LocalAnswer solve_carefully(LocalWorkspace &ws, std::size_t n, std::size_
             ws.a[i + 1] -= ws.V[i * d + e] * along_mean / values[e];
         }
     }
-    out.value = y_mean;
-    out.own = 1.0 / total;
-    for (std::size_t i = 0; i < d; ++i) {
-        out.value -= ws.mean[i] * ws.beta[i];
-        out.own -= ws.mean[i] * ws.a[i + 1];
+    return at_the_query(ws, total, y_mean, kept, d);
+}
+
+// The same for fewer points than terms, from the n x n products of the points: with Z the weighted centred rows,
+// Z Z' = U S U' and Z'Z has the eigenvectors Z'U S^-1/2, of the same eigenvalues.
+inline LocalAnswer solve_few(LocalWorkspace &ws, std::size_t n, std::size_t m) {
+    const std::size_t d = m - 1;
+    const auto [total, y_mean] = weighted_means(ws, n, m);
+    std::vector<double> Z(n * d), r(n), z_mean(n, 0.0), along(n), along_mean(n);
+    for (std::size_t j = 0; j < n; ++j) {
+        const double root = std::sqrt(ws.k[j]);
+        r[j] = root * (ws.y[j] - y_mean);
+        for (std::size_t i = 0; i < d; ++i) {
+            Z[j * d + i] = root * (ws.phi[j * m + i + 1] - ws.mean[i]);
+            z_mean[j] += Z[j * d + i] * ws.mean[i];
+        }
     }
-    ws.a[0] = out.own;
-    out.status = kept < d ? LocalStatus::flat : LocalStatus::regular;
-    return out;
+    for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t l = 0; l <= j; ++l) {
+            double sum = 0.0;
+            for (std::size_t i = 0; i < d; ++i) sum += Z[j * d + i] * Z[l * d + i];
+            ws.C[j * n + l] = ws.C[l * n + j] = sum;
+        }
+    jacobi_eigen(ws.C.data(), n, ws.V.data(), ws.work.data());
+    const double *values = ws.work.data();
+    const double largest = std::max(0.0, *std::max_element(values, values + n));
+    std::fill(along.begin(), along.end(), 0.0);
+    std::fill(along_mean.begin(), along_mean.end(), 0.0);
+    std::size_t kept = 0;
+    for (std::size_t e = 0; e < n; ++e) {
+        if (!(values[e] > FLAT * largest) || !(values[e] > 1e-28 * total)) continue;
+        ++kept;
+        double by_r = 0.0, by_mean = 0.0;
+        for (std::size_t j = 0; j < n; ++j) {
+            by_r += ws.V[j * n + e] * r[j];
+            by_mean += ws.V[j * n + e] * z_mean[j];
+        }
+        for (std::size_t j = 0; j < n; ++j) {
+            along[j] += ws.V[j * n + e] * by_r / values[e];
+            along_mean[j] += ws.V[j * n + e] * by_mean / (values[e] * values[e]);
+        }
+    }
+    std::fill(ws.beta.begin(), ws.beta.end(), 0.0);
+    std::fill(ws.a.begin(), ws.a.end(), 0.0);
+    for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t i = 0; i < d; ++i) {
+            ws.beta[i] += Z[j * d + i] * along[j];
+            ws.a[i + 1] -= Z[j * d + i] * along_mean[j];
+        }
+    return at_the_query(ws, total, y_mean, kept, d);
 }
 
 // ------------------------------------------------------------------------------------------------ one column

@@ -150,6 +150,31 @@ inline LocalAnswer space_nearest(const LocalSpace &P, const double *q) {
     return out;
 }
 
+// Normal equations where there are about as many points as terms or more, and eigenvectors where these fail.
+inline LocalAnswer solve_space(LocalWorkspace &ws, std::size_t n, std::size_t m) {
+    std::fill(ws.A.begin(), ws.A.end(), 0.0);
+    std::fill(ws.b.begin(), ws.b.end(), 0.0);
+    for (std::size_t j = 0; j < n; ++j) {
+        const double *phi = ws.phi.data() + j * m;
+        for (std::size_t i = 0; i < m; ++i) {
+            const double left = ws.k[j] * phi[i];
+            ws.b[i] += left * ws.y[j];
+            for (std::size_t l = 0; l <= i; ++l) ws.A[i * m + l] += left * phi[l];
+        }
+    }
+    for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t l = 0; l < i; ++l) ws.A[l * m + i] = ws.A[i * m + l];
+    LocalAnswer out;
+    if (n >= m && solve_local(ws.A.data(), ws.b.data(), m, ws.beta.data(), ws.a.data(), ws.work.data())) {
+        out.value = ws.beta[0];
+        out.own = ws.a[0];
+        out.error = backward_error(ws.A.data(), ws.b.data(), m, ws.beta.data());
+    } else {
+        out = solve_carefully(ws, n, m);
+    }
+    return out;
+}
+
 inline LocalAnswer space_answer(const LocalSpace &P, const BoxTree &tree, const double *q, double h, LocalKernel kernel,
                                 int degree, bool squares, LocalWorkspace &ws) {
     const std::size_t p = P.p, m = local_terms(p, degree);
@@ -180,26 +205,7 @@ inline LocalAnswer space_answer(const LocalSpace &P, const BoxTree &tree, const 
         ws.index[n++] = j;
     }
     if (n == 0) return space_nearest(P, q);
-    std::fill(ws.A.begin(), ws.A.end(), 0.0);
-    std::fill(ws.b.begin(), ws.b.end(), 0.0);
-    for (std::size_t j = 0; j < n; ++j) {
-        const double *phi = ws.phi.data() + j * m;
-        for (std::size_t i = 0; i < m; ++i) {
-            const double left = ws.k[j] * phi[i];
-            ws.b[i] += left * ws.y[j];
-            for (std::size_t l = 0; l <= i; ++l) ws.A[i * m + l] += left * phi[l];
-        }
-    }
-    for (std::size_t i = 0; i < m; ++i)
-        for (std::size_t l = 0; l < i; ++l) ws.A[l * m + i] = ws.A[i * m + l];
-    LocalAnswer out;
-    if (n >= m && solve_local(ws.A.data(), ws.b.data(), m, ws.beta.data(), ws.a.data(), ws.work.data())) {
-        out.value = ws.beta[0];
-        out.own = ws.a[0];
-        out.error = backward_error(ws.A.data(), ws.b.data(), m, ws.beta.data());
-    } else {
-        out = solve_carefully(ws, n, m);
-    }
+    LocalAnswer out = n + 1 < m ? solve_few(ws, n, m) : solve_space(ws, n, m);
     if (squares) {
         for (std::size_t j = 0; j < n; ++j) {
             double l = 0.0;

@@ -222,3 +222,12 @@ def test_counts_of_large_weights_are_kept_in_float64(rng):
     A = rng.normal(size=(6, 2)).astype(np.float32)
     model = ep.BayesianGaussianMixture().fit(A, sample_weight=np.full(6, 1e100))
     assert np.isfinite(model.score_samples(A)).all()
+
+
+def test_promax_of_fewer_factors_than_asked_for():
+    # One direction in two columns: the second factor has no loadings, and its rotation no inverse.
+    x = np.random.default_rng(0).normal(size=60)
+    X = np.column_stack([x, 2 * x])
+    for rotation in ("promax", "oblimin"):
+        model = ep.FactorAnalysis(2, rotation=rotation).fit(X)
+        assert np.isfinite(model.components_).all()

@@ -53,6 +53,25 @@ def test_fits(n, p, degree, kernel, seed, threads):
     assert not found[4].any()
 
 
+@pytest.mark.parametrize(("n", "p", "degree"), [(5, 8, 1), (14, 6, 2), (3, 2, 2), (1, 4, 2)])
+def test_fewer_points_than_terms_have_the_smallest_slopes(n, p, degree):
+    rng = np.random.default_rng(n)
+    x, y, c = rng.normal(size=(n, p)), rng.normal(size=n), rng.uniform(0.5, 2, size=n)
+    query = rng.normal(size=(1, p)) * 0.3
+    found = _native.local.space(x, y, c, query, np.array([6.0]), 6, degree, True, 1)
+    V = (x - query) / 6.0
+    k = WEIGHTS[6](np.linalg.norm(V, axis=1)) * c
+    pairs = [V[:, i] * V[:, j] for i in range(p) for j in range(i + 1)] if degree == 2 else []
+    P = np.column_stack([*V.T, *pairs])
+    mean = k @ P / k.sum()
+    # value(y) = mean of y - mean' slopes, slopes of least norm: linear in y
+    slopes = np.linalg.pinv(np.sqrt(k)[:, None] * (P - mean), rcond=1e-7) * np.sqrt(k)
+    row = k / k.sum() - (mean @ slopes) @ (np.eye(n) - np.outer(np.ones(n), k / k.sum()))
+    assert_allclose(found[0], row @ y, rtol=1e-6)
+    assert_allclose(found[2], np.sum(row**2 / c), rtol=1e-6)
+    assert found[4][0] == 1  # flat in the other directions
+
+
 @settings(max_examples=60)
 @given(n=st.integers(1, 80), p=st.integers(1, 3), seed=st.integers(0, 99), weighted=st.booleans(), ties=st.booleans())
 def test_radii(n, p, seed, weighted, ties):

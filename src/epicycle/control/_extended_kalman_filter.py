@@ -23,14 +23,6 @@ class ExtendedKalmanFilter(GaussianFilter):
 
     Parameters
     ----------
-    f : callable
-        Dynamics ``f(x)``, or ``f(x, u)`` with controls.
-    h : callable
-        Observation ``h(x)``.
-    W, V : arrays (n, n) and (p, p)
-        Covariances of the noise of dynamics and observations.
-    mean, covariance : arrays (n,) and (n, n)
-        Of the first state.
     f_jacobian, h_jacobian : callables, optional
         Derivatives ``f_jacobian(x)`` or ``f_jacobian(x, u)``, and ``h_jacobian(x)``.
     method : {"differences", "complex"}, default="differences"

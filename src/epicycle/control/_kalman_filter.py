@@ -12,8 +12,9 @@ import scipy.linalg
 from epicycle._native import control as native
 from epicycle.control import _riccati as checks
 from epicycle.control._kalman_em import LEARNT, Fitted, learn
-from epicycle.control._kalman_result import KalmanFilterResult, KalmanSmootherResult
+from epicycle.control._kalman_result import SERIES_DOCS, KalmanFilterResult, KalmanSmootherResult
 from epicycle.core._certificate import Certificate
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import Integer, Real, check_parameter
@@ -124,54 +125,21 @@ class KalmanFilter:
 
     # ------------------------------------------------------------------------------------------------ inference
 
+    @documented(SERIES_DOCS)
     def filter(self, y: Any, u: Any = None) -> KalmanFilterResult:
-        """States given what was observed up to their time.
-
-        Parameters
-        ----------
-        y : array (T, p)
-            Observations, NaN where there is none.
-        u : array (T, k), optional
-            Controls.
-
-        Returns
-        -------
-        KalmanFilterResult
-        """
+        """States given what was observed up to their time."""
         given = self._given(y, u)
         value, pm, pc, fm, fc, densities = self._filtered(given, store=True)
         return KalmanFilterResult(fm, fc, pm, pc, value, densities)
 
+    @documented(SERIES_DOCS)
     def log_likelihood(self, y: Any, u: Any = None) -> float:
-        """Log-density of the observations; needs no room for states.
-
-        Parameters
-        ----------
-        y : array (T, p)
-            Observations, NaN where there is none.
-        u : array (T, k), optional
-            Controls.
-
-        Returns
-        -------
-        float
-        """
+        """Log-density of the observations; needs no room for states."""
         return self._filtered(self._given(y, u), store=False)[0]
 
+    @documented(SERIES_DOCS)
     def smooth(self, y: Any, u: Any = None) -> KalmanSmootherResult:
-        """States given all observations.
-
-        Parameters
-        ----------
-        y : array (T, p)
-            Observations, NaN where there is none.
-        u : array (T, k), optional
-            Controls.
-
-        Returns
-        -------
-        KalmanSmootherResult
-        """
+        """States given all observations."""
         given = self._given(y, u)
         value, pm, pc, _, fc, _ = self._filtered(given, store=True)
         return KalmanSmootherResult(*native.kalman_smoother(*given, pm, pc, fc, True), value)

@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 Array = np.ndarray
+#: Entries of docstrings that all filters share.
+SERIES_DOCS = {
+    "y": "y : array of shape (T, p)\n    Observations, NaN where there is none.",
+    "u": "u : array of shape (T, k), optional\n    Controls.",
+}
 
 
 @dataclass(frozen=True)

@@ -124,10 +124,6 @@ class LQR:
     time : {"discrete", "continuous"}, default="discrete"
         Kind of time.
 
-    See Also
-    --------
-    scipy.linalg.solve_discrete_are, scipy.linalg.solve_continuous_are
-
     Examples
     --------
     A mass on a line is brought to rest:

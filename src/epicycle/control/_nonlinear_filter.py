@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle.control import _riccati as checks
-from epicycle.control._kalman_result import KalmanFilterResult
+from epicycle.control._kalman_result import SERIES_DOCS, KalmanFilterResult
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 
 Array = np.ndarray
@@ -18,6 +19,15 @@ Function = Callable[..., Any]
 
 class NonlinearFilter:
     """System x(t + 1) = f(x(t), u(t)) + w(t), y(t) = h(x(t)) + v(t) with Gaussian noise."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "f": "f : callable\n    Dynamics ``f(x)``, or ``f(x, u)`` with controls.",
+        "h": "h : callable\n    Observation ``h(x)``.",
+        "W": "W : array of shape (n, n)\n    Covariance of the noise of the dynamics.",
+        "V": "V : array of shape (p, p)\n    Covariance of the noise of the observations.",
+        "mean": "mean : array of shape (n,)\n    Mean of the first state.",
+        "covariance": "covariance : array of shape (n, n)\n    Covariance of the first state.",
+    }
 
     def __init__(self, f: Function, h: Function, W: Any, V: Any, *, mean: Any, covariance: Any) -> None:
         for name, function in (("f", f), ("h", h)):
@@ -56,20 +66,9 @@ class NonlinearFilter:
 class GaussianFilter(NonlinearFilter, ABC):
     """Filter that keeps a mean and a covariance."""
 
+    @documented(SERIES_DOCS)
     def filter(self, y: Any, u: Any = None) -> KalmanFilterResult:
-        """States given what was observed up to their time.
-
-        Parameters
-        ----------
-        y : array (T, p)
-            Observations, NaN where there is none.
-        u : array (T, k), optional
-            Controls.
-
-        Returns
-        -------
-        KalmanFilterResult
-        """
+        """States given what was observed up to their time."""
         seen, controls = self._observations(y, u)
         x, P = self.mean, self.covariance
         rows: list[tuple[Array, Array, Array, Array, float]] = []

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control._kalman_result import KalmanFilterResult
+from epicycle.control._kalman_result import SERIES_DOCS, KalmanFilterResult
 from epicycle.control._nonlinear_filter import Function, NonlinearFilter
 from epicycle.control._riccati import covariance_root
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
@@ -32,16 +33,10 @@ class ParticleFilter(NonlinearFilter):
         Dynamics ``f(X)``, or ``f(X, u)`` with controls, of all particles X (n_particles, n) at once.
     h : callable
         Observations ``h(X)`` of all particles, (n_particles, p).
-    W, V : arrays (n, n) and (p, p)
-        Covariances of the noise of dynamics and observations.
-    mean, covariance : arrays (n,) and (n, n)
-        Of the first state.
     n_particles : int, default=1000
         Number of particles.
     resample_below : float, default=0.5
         Share of effective particles below which they are drawn anew.
-    random_state : int, Generator, RandomState or None
-        Seed.
 
     Attributes
     ----------
@@ -83,20 +78,9 @@ class ParticleFilter(NonlinearFilter):
         check_parameter("ParticleFilter", "random_state", random_state, SHARED_PARAMETERS["random_state"])
         self.n_particles, self.resample_below, self.random_state = n_particles, float(resample_below), random_state
 
+    @documented(SERIES_DOCS)
     def filter(self, y: Any, u: Any = None) -> KalmanFilterResult:
-        """States given what was observed up to their time: means and covariances of the weighted particles.
-
-        Parameters
-        ----------
-        y : array (T, p)
-            Observations, NaN where there is none.
-        u : array (T, k), optional
-            Controls.
-
-        Returns
-        -------
-        KalmanFilterResult
-        """
+        """States given what was observed up to their time: means and covariances of the weighted particles."""
         seen, controls = self._observations(y, u)
         seed, n = seed_of(self.random_state), len(self.mean)
         roots = [covariance_root(self.covariance), covariance_root(self.W)]

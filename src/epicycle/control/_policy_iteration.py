@@ -20,7 +20,7 @@ from epicycle.control._planning_solution import (
     span_of,
 )
 from epicycle.control._policy_evaluation import exact_values
-from epicycle.control._value_iteration import Plan, Rounds, check, iterate, start_values
+from epicycle.control._value_iteration import PLANNER_DOCS, Plan, Rounds, check, iterate, start_values
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core._threads import n_threads
@@ -31,7 +31,7 @@ Array = np.ndarray
 _WORTH = 1e-12
 
 
-@in_catalogue("control", "G1", certificate="loss of the policy")
+@in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
 def policy_iteration(
     mdp: MDP, *, tol: float = 1e-8, max_iter: int = 1000, initial_policy: Any = None, n_jobs: int | None = None
 ) -> PlanningSolution:
@@ -53,10 +53,6 @@ def policy_iteration(
         as it takes for it to end, or one sweep.
     n_jobs : int, optional
         Threads of the improvement.
-
-    Returns
-    -------
-    PlanningSolution
 
     Examples
     --------
@@ -86,7 +82,7 @@ def policy_iteration(
     return finish(mdp, _about(mdp, values, choice, n_jobs), tol, history, n_iter, f"after {n_iter} policies")
 
 
-@in_catalogue("control", "G1", certificate="loss of the policy")
+@in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
 def modified_policy_iteration(
     mdp: MDP,
     *,
@@ -107,18 +103,6 @@ def modified_policy_iteration(
         The process, with the discounted or the total criterion.
     sweeps : int, default=20
         Sweeps of evaluation after each improvement.
-    tol : float, default=1e-8
-        Loss of the policy, relative to the largest value, that is good enough.
-    max_iter : int, default=100000
-        Largest number of improvements.
-    initial_values : array (S,), optional
-        Start; by default zero.
-    n_jobs : int, optional
-        Threads; the bits of the result do not depend on it.
-
-    Returns
-    -------
-    PlanningSolution
 
     Examples
     --------
@@ -130,7 +114,7 @@ def modified_policy_iteration(
     return _general(mdp, sweeps, 1.0, tol, max_iter, initial_values, None, n_jobs)
 
 
-@in_catalogue("control", "G1", certificate="loss of the policy")
+@in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
 def generalized_policy_iteration(
     mdp: MDP,
     *,
@@ -154,20 +138,8 @@ def generalized_policy_iteration(
         Sweeps of evaluation after each improvement.
     share : float, default=0.5
         Part of the states, drawn at random, whose action is improved in a round.
-    tol : float, default=1e-8
-        Loss of the policy, relative to the largest value, that is good enough.
-    max_iter : int, default=100000
-        Largest number of rounds.
-    initial_values : array (S,), optional
-        Start; by default zero.
     random_state : int, Generator, RandomState or None, default=0
         Which states are improved.
-    n_jobs : int, optional
-        Threads.
-
-    Returns
-    -------
-    PlanningSolution
 
     Examples
     --------

@@ -25,14 +25,6 @@ class UnscentedKalmanFilter(GaussianFilter):
 
     Parameters
     ----------
-    f : callable
-        Dynamics ``f(x)``, or ``f(x, u)`` with controls.
-    h : callable
-        Observation ``h(x)``.
-    W, V : arrays (n, n) and (p, p)
-        Covariances of the noise of dynamics and observations.
-    mean, covariance : arrays (n,) and (n, n)
-        Of the first state.
     alpha : float, default=1.0
         Spread of the points, :math:`\lambda = \alpha^2 (n + \kappa) - n`.
     beta : float, default=0.0

@@ -37,6 +37,14 @@ DOMAINS = {
     "random_state": SHARED_PARAMETERS["random_state"],
     "n_jobs": SHARED_PARAMETERS["n_jobs"],
 }
+#: Entries of docstrings that planners share.
+PLANNER_DOCS = {
+    "mdp": "mdp : MDP\n    The process.",
+    "tol": "tol : float, default={default}\n"
+    "    Loss of the policy at its worst state, relative to the largest value, that is good enough.",
+    "max_iter": "max_iter : int, default={default}\n    Largest number of iterations.",
+    "initial_values": "initial_values : array of shape (S,), optional\n    Start; by default zero.",
+}
 _SWEEPS = 50  # of one call of the kernel, between two looks at the certificate
 # Half a step towards the new values: chains that alternate between two sets of states converge, and the gain is theirs.
 _LAZY = 0.5
@@ -53,7 +61,7 @@ class Plan:
     n_jobs: int | None
 
 
-@in_catalogue("control", "G1", certificate="loss of the policy")
+@in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
 def value_iteration(
     mdp: MDP,
     *,
@@ -72,23 +80,9 @@ def value_iteration(
 
     Parameters
     ----------
-    mdp : MDP
-        The process.
     method : {"synchronous", "gauss-seidel", "prioritized"}, default="synchronous"
         All states at once; one after the other, each seeing the new values of those before it; or the state with the
         largest residual first (prioritised sweeping). The average criterion runs synchronously.
-    tol : float, default=1e-8
-        Loss of the policy at its worst state, relative to the largest value, that is good enough.
-    max_iter : int, default=100000
-        Largest number of sweeps.
-    initial_values : array (S,), optional
-        Start; by default zero.
-    n_jobs : int, optional
-        Threads; the bits of the result do not depend on it.
-
-    Returns
-    -------
-    PlanningSolution
 
     Examples
     --------

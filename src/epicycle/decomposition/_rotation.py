@@ -12,6 +12,7 @@ import numpy as np
 _ROUNDS = 1000
 _TOL = 1e-10
 _POWER = 4
+_INDEPENDENT = 1e8  # condition of a change of factors beyond which its inverse has no digits left
 
 
 def rotated(components: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
@@ -44,6 +45,8 @@ def _promax(L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(loadings, T with correlations T'T)."""
     B = _orthogonal(L, 1.0)
     U = np.linalg.lstsq(B, B * np.abs(B) ** (_POWER - 1), rcond=None)[0]
+    if np.linalg.cond(U) > _INDEPENDENT:  # factors without loadings of their own: only the orthogonal rotation is left
+        return B, np.eye(B.shape[1])
     # B U has factors U^-1 z, which are scaled to unit variance.
     size = np.sqrt(np.diagonal(np.linalg.inv(U.T @ U)))
     U = U * size
@@ -72,6 +75,9 @@ def _oblimin(L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for _ in range(60):
             moved = T - step * projected
             moved = moved / np.sqrt((moved**2).sum(axis=0))
+            if np.linalg.cond(moved) > _INDEPENDENT:
+                step /= 2
+                continue
             found = at(moved)
             if found[1] <= value - 0.5 * size * step:
                 break

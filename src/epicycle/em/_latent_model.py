@@ -37,7 +37,7 @@ class LatentModel(ABC):
 
     @abstractmethod
     def e_step(self, batch: Batch, parameters: Any) -> tuple[Any, ...]:
-        """(log-likelihood of the rows of a batch, *expected statistics): things that add up over batches.
+        """Log-likelihood of the rows of a batch, then expected statistics: a tuple of things that add up over batches.
 
         Rows count by ``batch.weight`` where it is not None.
         """

@@ -30,10 +30,10 @@ class SpectralEmbedding(GraphModel):
     ----------
     n_components : int, default=2
         Number of coordinates.
-    affinity : {"nearest_neighbors", "radius", "rbf", "precomputed", "precomputed_nearest_neighbors"} or callable, \
-            default="nearest_neighbors"
-        The graph: the mean of a matrix with 1 for the `n_neighbors` nearest rows and of its transpose; 1 for rows
-        within `radius`; :math:`\exp(-\gamma \|x - z\|^2)`; X is W; X are distances of which the nearest count; or what
+    affinity : str or callable, default="nearest_neighbors"
+        The graph. "nearest_neighbors": the mean of a matrix with 1 for the `n_neighbors` nearest rows and of its
+        transpose; "radius": 1 for rows within `radius`; "rbf": :math:`\exp(-\gamma \|x - z\|^2)`; "precomputed": X is
+        W; "precomputed_nearest_neighbors": X are distances of which the nearest count; a callable: what
         ``affinity(X)`` returns.
     gamma : float, optional
         Of "rbf"; None is 1 / n_features.

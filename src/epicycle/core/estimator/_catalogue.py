@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
 from epicycle import _PUBLIC
-from epicycle.core._docs import documented
+from epicycle.core._docs import complete_docstrings, documented
 from epicycle.core._parameters import Choice
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,12 +60,18 @@ class MethodInfo:
     certificate: str
 
 
-def in_catalogue(family: str, *rows: str, certificate: str) -> Callable[[F], F]:
-    """Decorate a function, or a class that is no estimator, which is a method of the catalogue, on data in memory."""
+def in_catalogue(family: str, *rows: str, certificate: str, docs: Mapping[str, str] | None = None) -> Callable[[F], F]:
+    """Decorate a function, or a class that is no estimator, which is a method of the catalogue, on data in memory.
+
+    What its docstring leaves out is added from `docs` and the shared entries; a class has its own in ``_docs``.
+    """
 
     def decorate(method: F) -> F:
         method._card = MethodCard(family, rows, ("memory",), certificate)  # type: ignore[attr-defined]
-        return method if isinstance(method, type) else documented({}, always=False)(method)
+        if isinstance(method, type):
+            complete_docstrings(method)
+            return method
+        return documented(docs or {}, always=False)(method)
 
     return decorate
 

@@ -214,7 +214,11 @@ class LocallyWeightedRegression(MultiOutputMixin, RegressorMixin, Estimator):  #
         self.bandwidth_ = None
         smoother = self._smoother()
         grid = candidate_bandwidths(smoother, self.candidates, self.n_jobs)
-        errors = np.array([error_left_out(smoother, float(h), rule, self.n_jobs) for h in grid])
+        errors = np.full(len(grid), np.inf)
+        for i in reversed(range(len(grid))):
+            errors[i] = error_left_out(smoother, float(grid[i]), rule, self.n_jobs)
+            if not np.isfinite(errors[i]):
+                break  # who decides its fit alone among more points does so among fewer
         if not np.isfinite(errors).any():
             raise ParameterError(
                 f"bandwidth={rule!r}: under every candidate a point decides its own fit alone; give larger candidates"
