@@ -160,3 +160,20 @@ def test_bad_input():
         KMedians(2).fit(da.from_array(X, chunks=(2, 2)))
     with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller than n_clusters \(3\)"):
         assert KModes(3).fit([["a"], ["a"], ["b"], ["b"]]).inertia_ == 0
+
+
+def test_numbers_with_fractions_are_cut_into_bins_of_equal_weight():
+    x = np.array([0.5, 1.5, 2.5, 3.5, 4.5, 5.5, np.nan])
+    X = np.column_stack([x, np.arange(7.0)])
+    model = ep.KModes(2, n_bins=3).fit(X)
+    assert list(model.bins_) == [0]  # whole numbers stay
+    assert_array_equal(model.bins_[0], [1.5, 3.5, 5.5])
+    assert set(model.categories_[0].tolist()) == {1.5, 3.5, 5.5}
+    other = np.column_stack([[0.1, 1.6, 99.0], [0.0, 1.0, 2.0]])  # new numbers fall into the bins of the fit
+    same = np.column_stack([[1.5, 3.5, 5.5], [0.0, 1.0, 2.0]])
+    assert_array_equal(model.predict(other), model.predict(same))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    assert_array_equal(ep.KModes(2, n_bins=3).fit(frame).labels_, model.labels_)
+    weight = np.array([1, 2, 1, 3, 1, 1, 1])
+    weighted, repeated = ep.KModes(2).fit(X, sample_weight=weight), ep.KModes(2).fit(np.repeat(X, weight, axis=0))
+    assert_array_equal(weighted.bins_[0], repeated.bins_[0])

@@ -73,16 +73,7 @@ LIGHT = {
 }
 
 
-#: What a check of scikit-learn asks for that has no meaning for a class.
-MEANINGLESS = {
-    "KModes": {"check_clustering": "each of its fifty real numbers is a category of its own: there are no clusters"}
-}
-
-
-@parametrize_with_checks(
-    [cls(**LIGHT.get(cls.__name__, {})) for cls in CLASSES],
-    expected_failed_checks=lambda estimator: MEANINGLESS.get(type(estimator).__name__, {}),
-)
+@parametrize_with_checks([cls(**LIGHT.get(cls.__name__, {})) for cls in CLASSES])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

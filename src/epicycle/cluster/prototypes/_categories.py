@@ -37,12 +37,17 @@ class CategoryModel(PrototypeModel):
     def _category_columns(self, X: Any) -> list[int]:
         """The columns of X that hold categories."""
 
+    def _cut(self, X: Any, sample_weight: Any = None, *, fit: bool = False) -> Any:
+        """X with numbers made into categories, where a model does that."""
+        return X
+
     def _coded(self, X: Any, sample_weight: Any) -> ArrayData:
         """The rows of a fit, after their categories have been learnt."""
         X = table_of(X)
         name = type(self).__name__
         if sp.issparse(X):  # refused, in the words that all have for it
             self._fit_data(X, None, target="none")
+        X = self._cut(X, sample_weight, fit=True)
         self.categories_ = learn_levels(X, self._category_columns(X), name)
         coded = LevelEncoder(self.categories_, estimator_name=name).encode(X)
         data = self._fit_data(coded, None, sample_weight, target="none", check_finite=False, missing=True)
@@ -59,13 +64,14 @@ class CategoryModel(PrototypeModel):
     def _numbers(self, X: Any) -> np.ndarray:
         X = table_of(X)
         if not sp.issparse(X):
-            X = LevelEncoder(self.categories_, estimator_name=type(self).__name__).encode(X)
+            X = LevelEncoder(self.categories_, estimator_name=type(self).__name__).encode(self._cut(X))
         return self._with_codes(self._memory(self._predict_data(X, missing=True)).X)
 
     def _given_prototypes(self) -> np.ndarray | None:
         if isinstance(self.init, str):
             return None
-        coded = LevelEncoder(self.categories_, estimator_name=type(self).__name__).encode(table_of(self.init))
+        init = self._cut(table_of(self.init))
+        coded = LevelEncoder(self.categories_, estimator_name=type(self).__name__).encode(init)
         return self._with_codes(np.asarray(coded, dtype=np.float64))
 
     @property

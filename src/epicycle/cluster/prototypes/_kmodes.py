@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from epicycle.cluster.prototypes._bins import Bins, cut, learn_bins
 from epicycle.cluster.prototypes._categories import CategoryModel
 from epicycle.cluster.prototypes._rounds import Dissimilarity
 from epicycle.core._arguments import SharedArguments
@@ -22,9 +23,10 @@ class KModes(CategoryModel):
 
     Every row goes to the prototype that it differs from in the fewest columns, and every prototype takes the most
     frequent category of its rows in each column (of equally frequent ones the first in their order), until nothing
-    changes. Categories may be strings, pandas categories, or numbers, which are compared and not ordered; a missing
-    one is a category of its own, and so is one that the fit did not see. A cluster that loses all its rows takes the
-    row that differs most from its own prototype. Two prototypes may become equal; then the second stays empty.
+    changes. Categories may be strings, pandas categories, or whole numbers, which are compared and not ordered; a
+    missing one is a category of its own, and so is one that the fit did not see. A cluster that loses all its rows
+    takes the row that differs most from its own prototype. Two prototypes may become equal; then the second stays
+    empty.
 
     Parameters
     ----------
@@ -35,9 +37,14 @@ class KModes(CategoryModel):
         to draws of each category by its frequency ("huang"), rows at random, or given ones.
     n_init : int, default=1
         Number of starts, of which the best is kept; 1 for "cao" and given prototypes.
+    n_bins : int, default=3
+        Columns of numbers that are not all whole are cut into so many bins of equal weight (low, middle, high), and
+        the largest number of a bin stands for it. Rows that share few bins have no modes: many bins need many rows.
 
     Attributes
     ----------
+    bins_ : dict
+        Upper ends of the bins of each column that was cut, by its number.
     cluster_centers_ : ndarray of object of shape (n_clusters, n_features)
         The modes; None where the most frequent is that a category is missing.
     categories_ : dict
@@ -64,16 +71,24 @@ class KModes(CategoryModel):
         "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("cao", "huang", "random"), ArrayLike()),
         "n_init": Integer(minimum=1),
+        "n_bins": Integer(minimum=2),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="cluster", catalogue=("E1",), engines=("memory",), certificate="stationarity"
     )
 
     _allows_nan = True
+    bins_: Bins
 
     @stores_arguments(max_iter=100, verbose=0, random_state=None)
     def __init__(
-        self, n_clusters: int = 8, *, init: Any = "cao", n_init: int = 1, **shared: Unpack[SharedArguments]
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "cao",
+        n_init: int = 1,
+        n_bins: int = 3,
+        **shared: Unpack[SharedArguments],
     ) -> None: ...
 
     @fitting
@@ -88,6 +103,11 @@ class KModes(CategoryModel):
         data = self._coded(X, sample_weight)
         self._fit_rows(data, self._with_codes(data.X))
         return self
+
+    def _cut(self, X: Any, sample_weight: Any = None, *, fit: bool = False) -> Any:
+        if fit:
+            self.bins_ = learn_bins(X, sample_weight, self.n_bins)
+        return cut(X, self.bins_)
 
     def _category_columns(self, X: Any) -> list[int]:
         return list(range(X.shape[1])) if len(getattr(X, "shape", ())) == 2 else []
