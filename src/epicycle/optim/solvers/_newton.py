@@ -29,6 +29,9 @@ SETTLING_STEPS = 5
 SETTLED_STEP = 1e-10
 #: Iterations without progress after which a run has stalled: with a Hessian that is right the next one makes some.
 PATIENCE = 5
+#: Parameters beyond which eigenvectors of a singular Hessian cost ten times what a shifted factor does: seconds a step.
+_MANY = 1000
+_SHIFT = 1e-10  # of the diagonal: well above the rounding of a factor, well below curvatures that matter
 
 
 @minimiser("newton", max_iter=100)
@@ -142,6 +145,8 @@ def newton_direction(H: Array, g: Array, x: Array) -> Array:
         rcond, _ = dpocon(L, np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")
         if rcond > cut:
             return np.asarray(-scale * dpotrs(L, a, lower=1)[0])
+    if g.size > _MANY:
+        return np.asarray(-scale * _shifted_solution(S, a, cut))
     try:
         eigenvalues, V = eigh(S, check_finite=False)
     except np.linalg.LinAlgError:  # entries that are far from the scale of the diagonal: H is no Hessian any more
@@ -151,6 +156,17 @@ def newton_direction(H: Array, g: Array, x: Array) -> Array:
     rounding = max(1e-8 * float(np.linalg.norm(a)), cut * float(np.linalg.norm(x / scale)))
     a[(np.abs(eigenvalues) <= cut) & (np.abs(a) <= rounding)] = 0.0
     return np.asarray(-scale * (V @ (a / np.maximum(np.abs(eigenvalues), max(cut, np.finfo(float).tiny)))))
+
+
+def _shifted_solution(S: Array, a: Array, cut: float) -> Array:
+    """(S + t I)^-1 a for the least t of a sequence with a safe factor: a direction of descent, if not Newton's."""
+    t = max(cut, _SHIFT)
+    while t < 1e3:  # the diagonal of S is one
+        L, failed = dpotrf(S + t * np.eye(len(a)), lower=1, clean=0)
+        if not failed:
+            return np.asarray(dpotrs(L, a, lower=1)[0])
+        t *= 100
+    return a
 
 
 def truncated_newton_direction(product: Callable[[Array], Array], g: Array, forcing: float) -> Array:
