@@ -42,7 +42,8 @@ def _solver(A: sp.csc_array) -> Callable[[Array], Any]:
     if _local(A):
         factors = spl.splu(A)
         return lambda b: factors.solve(b)
-    scale = spl.LinearOperator((n, n), matvec=lambda x: x / A.diagonal())
+    diagonal = A.diagonal()
+    scale = spl.LinearOperator((n, n), matvec=lambda x: x / diagonal)
 
     def iterate(b: Array) -> Any:
         if not b.any():
