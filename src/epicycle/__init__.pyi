@@ -5,6 +5,7 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    causal as causal,
     control as control,
     data as data,
     decomposition as decomposition,
@@ -65,6 +66,9 @@ from .cluster import (
     SpectralEmbedding as SpectralEmbedding,
     linkage_tree as linkage_tree,
     ward_tree as ward_tree,
+)
+from .causal import (
+    TreatmentEffect as TreatmentEffect,
 )
 from .control import (
     MDP as MDP,

@@ -89,6 +89,8 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Certificate": ("epicycle.core._certificate", "Certificate", _DATACLASS),
     "epicycle.MultivariateNormal": ("epicycle.stats._multivariate_normal", "MultivariateNormal", _OWN),
     "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
+    "epicycle.causal.Constant": ("epicycle.causal.effects._nuisance", "Constant", _DATACLASS),
+    "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
     "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _OWN),
