@@ -4,8 +4,8 @@ from . import (
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
-    cluster as cluster,
     causal as causal,
+    cluster as cluster,
     control as control,
     data as data,
     decomposition as decomposition,
@@ -48,6 +48,9 @@ from .bayes import (
     BayesianRidge as BayesianRidge,
     MultivariateNormal as MultivariateNormal,
 )
+from .causal import (
+    TreatmentEffect as TreatmentEffect,
+)
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
@@ -66,9 +69,6 @@ from .cluster import (
     SpectralEmbedding as SpectralEmbedding,
     linkage_tree as linkage_tree,
     ward_tree as ward_tree,
-)
-from .causal import (
-    TreatmentEffect as TreatmentEffect,
 )
 from .control import (
     MDP as MDP,

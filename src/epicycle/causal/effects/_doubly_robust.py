@@ -33,10 +33,10 @@ def efficient_scores(study: Study, e: np.ndarray, Q0: np.ndarray, Q1: np.ndarray
     """The uncentred efficient scores; the effect is their sum divided by that of the target's rows."""
     t, y = study.t, study.y
     if estimand == "att":
-        return np.where(t == 1, y - Q0, -e / (1 - e) * (y - Q0))
+        return np.asarray(np.where(t == 1, y - Q0, -e / (1 - e) * (y - Q0)))
     if estimand == "atc":
-        return np.where(t == 1, (1 - e) / e * (y - Q1), Q1 - y)
-    return Q1 - Q0 + np.where(t == 1, (y - Q1) / e, -(y - Q0) / (1 - e))
+        return np.asarray(np.where(t == 1, (1 - e) / e * (y - Q1), Q1 - y))
+    return np.asarray(Q1 - Q0 + np.where(t == 1, (y - Q1) / e, -(y - Q0) / (1 - e)))
 
 
 def augmented_weighting(
@@ -67,7 +67,7 @@ def targeted_learning(
             continue
         rows = t == arm
         q = logit(np.clip((Q - low) / span, 1e-4, 1 - 1e-4))
-        shift, left = _shift(q[rows], (y[rows] - low) / span, (w * H)[rows], tol)
+        shift, left = _shift(q[rows], (y[rows] - low) / span, (w * H)[rows])
         residual = max(residual, left)
         moved.append(low + span * expit(q + shift))
     mass = float(w @ target)
@@ -75,11 +75,13 @@ def targeted_learning(
     scores = efficient_scores(study, e, moved[0], moved[1], estimand)
     found = from_influence(study, tau, (scores - tau * target) * study.size / mass, tol)
     if residual > tol:
-        found.certificate = Certificate("moment condition", residual, tol, "the targeted residuals have weighted mean zero")
+        found.certificate = Certificate(
+            "moment condition", residual, tol, "the targeted residuals have weighted mean zero"
+        )
     return found
 
 
-def _shift(q: np.ndarray, y: np.ndarray, weight: np.ndarray, tol: float) -> tuple[float, float]:
+def _shift(q: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """(eps, what is left) with sum weight (y - expit(q + eps)) = 0, by Newton's method between bounds."""
     weight = weight / weight.sum()
     low, high, eps = -40.0, 40.0, 0.0

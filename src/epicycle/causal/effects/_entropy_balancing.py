@@ -2,8 +2,8 @@ r"""Entropy balancing (Hainmueller 2012): weights nearest to equal ones that giv
 
     minimise  sum_i v_i log v_i   subject to   sum_i v_i = 1,  sum_i v_i x_i = m.
 
-The weights are v_i = exp(x_i'beta) / sum exp(x_j'beta), where beta minimises the convex dual log sum_i exp((x_i - m)'beta),
-whose gradient is the imbalance. With r = y - mu, A = E[v (x-m)(x-m)'], c = E[v r (x-m)] and gamma = A^-1 c, the
+The weights are v_i = exp(x_i'beta) / sum exp(x_j'beta), where beta minimises log sum_i exp((x_i - m)'beta), the convex
+dual, whose gradient is the imbalance. With r = y - mu, A = E[v (x-m)(x-m)'], c = E[v r (x-m)] and gamma = A^-1 c, the
 weighted mean mu has the influence function v (r - gamma'(x - m)) / E[v] + gamma' IF(m).
 """
 

@@ -26,7 +26,7 @@ class Estimate:
     weights: np.ndarray | None = None
     propensity: np.ndarray | None = None
     facts: dict[str, float] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
+    notices: list[Warning] = field(default_factory=list)
     model: object = None
 
 
@@ -34,13 +34,14 @@ def from_influence(study: Study, effect: float, influence: np.ndarray, tol: floa
     """The estimate whose influence function has mean zero at `effect`; its variance is that of the mean."""
     n = study.size
     moment = abs(float(study.w @ influence))
-    scale = float(study.w @ np.abs(influence))
+    spread = np.sqrt(float(study.w @ (study.y - study.w @ study.y / n) ** 2) / n)
+    scale = float(study.w @ np.abs(influence)) + n * (spread + abs(effect))  # residuals may all be rounding errors
     certificate = Certificate(
         "moment condition",
         moment / scale if scale > 0 else 0.0,
         max(tol, 1e-12),
-        "the influence function has mean zero at the effect, relative to its mean size: the estimating equation is "
-        "solved; that no confounder is missing cannot be seen in the data",
+        "the influence function has mean zero at the effect, relative to the spread of the outcome: the estimating "
+        "equation is solved; that no confounder is missing cannot be seen in the data",
     )
     variance = float(study.w @ influence**2) / n / max(n - 1, 1.0)
     return Estimate(effect, variance, certificate, **more)  # type: ignore[arg-type]

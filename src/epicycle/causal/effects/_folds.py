@@ -1,11 +1,14 @@
 """Folds of cross-fitting that depend on what the rows are, not on where they stand.
 
-Every row gets a pseudo-random number from the rank of its outcome, its treatment and, where outcomes are equal, its
-covariates; within each arm rows are dealt out in the order of these numbers. So equal rows fall into one fold: a row of
-weight 2 is the same as two rows, and neither the order of the rows nor the unit of the outcome changes an estimate.
+Rows of an arm are dealt out to the folds like cards, in the order of pseudo-random numbers that follow from the rank of
+the outcome, the treatment and, where this does not tell rows apart, the covariates. Equal rows follow each other and so
+go to different folds; a row of weight 2 is dealt out as two halves. So weights are the same as repetition, and neither
+the order of the rows nor the unit of the outcome changes an estimate.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,30 +16,91 @@ import scipy.sparse as sp
 from epicycle.causal.effects._study import Study
 from epicycle.core._exceptions import DataError
 
+_EMPTY = 1e-9  # a share of a row that rounding left
 
-def content_folds(study: Study, n_folds: int, seed: int) -> np.ndarray:
-    """The number of each row's fold; fewer folds than asked for where an arm has fewer different rows."""
-    _, rank = np.unique(study.y, return_inverse=True)
-    keys = _mixed(rank.astype(np.uint64), seed) ^ _mixed(study.t.view(np.uint64), seed + 1)
-    if len(np.unique(np.stack([rank, study.t]), axis=1).T) < study.n_rows:
-        keys = _mixed(keys ^ _row_hashes(study, seed), seed + 2)
+
+@dataclass(frozen=True)
+class Folds:
+    """A study cut into folds.
+
+    study : its rows, those of weight above one in several pieces.
+    number : the fold of each.
+    source : the row of the original study that each is a piece of; None where no row is cut.
+    """
+
+    study: Study
+    number: np.ndarray
+    source: np.ndarray | None
+
+    def back(self, values: np.ndarray, n_rows: int) -> np.ndarray:
+        """Values of the pieces as weighted means over each row."""
+        if self.source is None:
+            return values
+        w = self.study.w
+        return np.bincount(self.source, w * values, n_rows) / np.bincount(self.source, w, n_rows)
+
+
+def content_folds(study: Study, n_folds: int, seed: int) -> Folds:
+    """Cut a study into folds, fewer than asked for where an arm has fewer rows."""
+    keys = _keys(study, seed)
     arms = study.t if study.binary else np.zeros_like(study.t)
-    dealt = [_dealt(keys[arms == arm], study.w[arms == arm], n_folds) for arm in np.unique(arms)]
-    folds = np.empty(study.n_rows, dtype=np.int64)
-    for arm, numbers in zip(np.unique(arms), dealt, strict=True):
-        folds[arms == arm] = numbers
-    if min(len(np.unique(numbers)) for numbers in dealt) < 2:
-        raise DataError("treatment: an arm has a single row; cross-fitting needs at least two different rows in each")
-    return folds
+    sizes = [float(study.w[arms == arm].sum()) for arm in np.unique(arms)]
+    k = int(min(n_folds, *sizes))
+    if k < 2:
+        raise DataError("treatment: an arm has n_samples=1 rows; cross-fitting needs two or more in each")
+    number = np.zeros(study.n_rows, dtype=np.int64)
+    cut = []
+    for arm in np.unique(arms):
+        rows = np.flatnonzero(arms == arm)
+        shares = _dealt(keys[rows], study.w[rows], k)
+        number[rows] = shares.argmax(axis=1)
+        place, fold = np.nonzero(shares > _EMPTY * study.w[rows][:, None])
+        cut.append((rows[place], fold, shares[place, fold]))
+    source, folds, weight = (np.concatenate(parts) for parts in zip(*cut, strict=True))
+    if len(source) == study.n_rows:
+        return Folds(study, number, None)
+    order = np.lexsort((folds, source))
+    source, folds, weight = source[order], folds[order], weight[order]
+    pieces = replace(study, X=study.X[source], t=study.t[source], y=study.y[source], w=weight, weighted=True)
+    return Folds(pieces, folds, source)
 
 
-def _dealt(keys: np.ndarray, w: np.ndarray, n_folds: int) -> np.ndarray:
-    """Folds of about equal weight, in the order of the keys."""
-    different, which = np.unique(keys, return_inverse=True)
+def _dealt(keys: np.ndarray, w: np.ndarray, k: int) -> np.ndarray:
+    """(n, k) shares of the rows' weights in the folds.
+
+    Rows of equal keys lie side by side on a line, row i on [a_i, b_i); the unit cells of the line go to the folds in
+    turn, beginning with one that depends on the weight of all keys before.
+    """
+    _, which = np.unique(keys, return_inverse=True)
     mass = np.bincount(which, weights=w)
-    before = np.cumsum(mass) - mass / 2
-    k = min(n_folds, len(different))
-    return np.minimum((before / mass.sum() * k).astype(np.int64), k - 1)[which]
+    first = np.floor(np.cumsum(mass) - mass + _EMPTY)
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(w[order])
+    starts_of_keys = np.concatenate([[0.0], np.cumsum(mass)[:-1]])
+    b = np.empty_like(w)
+    b[order] = ends - starts_of_keys[which[order]]
+    a = b - w
+    cell = (np.arange(k)[None, :] - first[which][:, None]) % k
+    return np.asarray(_measure(b, cell, k) - _measure(a, cell, k))
+
+
+def _measure(u: np.ndarray, cell: np.ndarray, k: int) -> np.ndarray:
+    """How much of [0, u) lies in unit cells whose number is `cell` modulo k."""
+    u = np.maximum(np.where(np.abs(u - np.rint(u)) < 1e-7, np.rint(u), u), 0.0)[:, None]  # sums of whole weights
+    rounds = np.floor(u / k)
+    return np.asarray(rounds + np.clip(u - rounds * k - cell, 0.0, 1.0))
+
+
+def _keys(study: Study, seed: int) -> np.ndarray:
+    """A pseudo-random number of each row, the same for equal rows."""
+    _, rank = np.unique(study.y, return_inverse=True)
+    _, level = np.unique(study.t, return_inverse=True)
+    keys = _mixed(_mixed(rank.astype(np.uint64), seed) ^ level.astype(np.uint64), seed + 1)
+    n_different = len(np.unique(keys))
+    if n_different == study.n_rows:
+        return keys
+    full = _mixed(keys ^ _row_hashes(study, seed), seed + 2)
+    return full if len(np.unique(full)) > n_different else keys
 
 
 def _row_hashes(study: Study, seed: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from epicycle.causal.effects._doubly_robust import augmented_weighting, partially_linear, targeted_learning
 from epicycle.causal.effects._entropy_balancing import entropy_balanced
 from epicycle.causal.effects._estimate import Estimate
-from epicycle.causal.effects._folds import content_folds
+from epicycle.causal.effects._folds import Folds, content_folds
 from epicycle.causal.effects._nuisance import Constant, cross_fitted, fitted, model_of, predicted
 from epicycle.causal.effects._regression import difference_of_means, interacted_regression
 from epicycle.causal.effects._study import Study
@@ -56,7 +56,7 @@ class Options:
         return model_of(self.propensity_model, "propensity_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
 
     def clipped(self, e: np.ndarray) -> np.ndarray:
-        return np.clip(e, self.clip, 1 - self.clip)
+        return np.asarray(np.clip(e, self.clip, 1 - self.clip))
 
 
 def propensity_scores(study: Study, options: Options, folds: np.ndarray | None = None) -> np.ndarray:
@@ -79,8 +79,9 @@ def _weighting(study: Study, options: Options) -> Estimate:
     rows = np.ones(study.n_rows, dtype=bool)
     given = options.propensity_model in (None, "logistic") if not hasattr(options.propensity_model, "fit") else False
     if not given:  # a learner without a known influence: cross-fitted, its scores are taken as they are
-        e = propensity_scores(study, options, content_folds(study, options.n_folds, options.seed))
-        return _weighted(study, options, e, None)
+        folds = content_folds(study, options.n_folds, options.seed)
+        e = propensity_scores(folds.study, options, folds.number)
+        return _on_rows(_weighted(folds.study, options, e, None), folds, study)
     model = fitted(options.propensity(), study, study.t, rows, "propensity_model")
     if isinstance(model, Constant):
         return _weighted(study, options, np.full(study.n_rows, model.value), None)
@@ -106,9 +107,7 @@ def _weighted(study: Study, options: Options, e: np.ndarray, model: LogisticProp
 
 def _balancing(study: Study, options: Options) -> Estimate:
     model = balancing_propensity(study, options.estimand, options.tol, options.max_iter)
-    found = weighted_difference(
-        study, model.e, options.estimand, stabilize=True, tol=options.tol, model=model
-    )
+    found = weighted_difference(study, model.e, options.estimand, stabilize=True, tol=options.tol, model=model)
     found.certificate = Certificate(
         "imbalance",
         model.residual,
@@ -128,30 +127,41 @@ def _strata(study: Study, options: Options) -> Estimate:
     return stratified_difference(study, strata, options.estimand, "stratum of the propensity score", e)
 
 
-def nuisances(study: Study, options: Options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _on_rows(found: Estimate, folds: Folds, study: Study) -> Estimate:
+    """What an estimate from the pieces of a study knows of its rows."""
+    if found.weights is not None:
+        found.weights = folds.back(found.weights, study.n_rows)
+    if found.propensity is not None:
+        found.propensity = folds.back(found.propensity, study.n_rows)
+    return found
+
+
+def nuisances(folds: Folds, options: Options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(e, Q0, Q1), cross-fitted, with e as it came."""
-    folds = content_folds(study, options.n_folds, options.seed)
-    e = propensity_scores(study, options, folds)
-    outcome = partial(cross_fitted, options.outcome, study, study.y, folds, "outcome_model")
+    study = folds.study
+    e = propensity_scores(study, options, folds.number)
+    outcome = partial(cross_fitted, options.outcome, study, study.y, folds.number, "outcome_model")
     return e, outcome(arm=0.0), outcome(arm=1.0)
 
 
 def _doubly_robust(study: Study, options: Options, *, targeted: bool) -> Estimate:
-    e, Q0, Q1 = nuisances(study, options)
+    folds = content_folds(study, options.n_folds, options.seed)
+    e, Q0, Q1 = nuisances(folds, options)
     bounded = options.clipped(e)
     solve = targeted_learning if targeted else augmented_weighting
-    found = solve(study, bounded, Q0, Q1, options.estimand, options.tol)
-    found.weights = population_weights(study.t, bounded, options.estimand)
+    found = solve(folds.study, bounded, Q0, Q1, options.estimand, options.tol)
+    found.weights = population_weights(folds.study.t, bounded, options.estimand)
     found.propensity = e
-    return found
+    return _on_rows(found, folds, study)
 
 
 def _partially_linear(study: Study, options: Options) -> Estimate:
     folds = content_folds(study, options.n_folds, options.seed)
+    pieces = folds.study
     make = options.propensity if study.binary else options.treatment
-    treatment = cross_fitted(make, study, study.t, folds, "propensity_model")
-    outcome = cross_fitted(options.outcome, study, study.y, folds, "outcome_model")
-    return partially_linear(study, treatment, outcome, options.tol)
+    treatment = cross_fitted(make, pieces, pieces.t, folds.number, "propensity_model")
+    outcome = cross_fitted(options.outcome, pieces, pieces.y, folds.number, "outcome_model")
+    return _on_rows(partially_linear(pieces, treatment, outcome, options.tol), folds, study)
 
 
 @dataclass(frozen=True)
@@ -166,7 +176,7 @@ class Method:
 
 _THREE = ("ate", "att", "atc")
 _NUISANCES = ("outcome_model", "propensity_model", "n_folds")
-METHODS = {
+METHODS: dict[str, Method] = {
     "difference": Method(_THREE, (), _difference),
     "regression": Method((*_THREE, "cate"), (), _regression),
     "strata": Method(_THREE, ("propensity_model", "n_strata"), _strata),

@@ -17,8 +17,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from epicycle.causal.effects._study import Study
-from epicycle.core._exceptions import CollinearityWarning, DataError, DataTypeError, ParameterError, SeparationError
-from epicycle.core._parameters import AnyOf, Choice, Described, NoneOr
+from epicycle.core._exceptions import CollinearityWarning, DataTypeError, ParameterError, SeparationWarning
+from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
 from epicycle.linear.least_squares._linear_regression import LinearRegression
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.tree.boosting._classifier import GradientBoostingClassifier
@@ -27,19 +27,19 @@ from epicycle.tree.forest._classifier import RandomForestClassifier
 from epicycle.tree.forest._regressor import RandomForestRegressor
 
 REGRESSORS: dict[str, Callable[[int, int | None], Any]] = {
-    "linear": lambda seed, n_jobs: LinearRegression(n_jobs=n_jobs),
+    "linear": lambda _seed, n_jobs: LinearRegression(n_jobs=n_jobs),
     "boosting": lambda seed, n_jobs: GradientBoostingRegressor(random_state=seed, n_jobs=n_jobs),
     "forest": lambda seed, n_jobs: RandomForestRegressor(min_samples_leaf=5, random_state=seed, n_jobs=n_jobs),
 }
 CLASSIFIERS: dict[str, Callable[[int, int | None], Any]] = {
-    "logistic": lambda seed, n_jobs: LogisticRegression(penalty=None, n_jobs=n_jobs),
+    "logistic": lambda _seed, n_jobs: LogisticRegression(penalty=None, n_jobs=n_jobs),
     "boosting": lambda seed, n_jobs: GradientBoostingClassifier(random_state=seed, n_jobs=n_jobs),
     "forest": lambda seed, n_jobs: RandomForestClassifier(min_samples_leaf=5, random_state=seed, n_jobs=n_jobs),
 }
 _ESTIMATOR = Described("an estimator with fit and predict", lambda v: hasattr(v, "fit") and not isinstance(v, type))
 #: Domains of `outcome_model` and `propensity_model`.
-OUTCOME = NoneOr(AnyOf(Choice(*REGRESSORS, "logistic"), _ESTIMATOR))
-PROPENSITY = NoneOr(AnyOf(Choice(*CLASSIFIERS, "linear"), _ESTIMATOR))
+OUTCOME: Domain = NoneOr(AnyOf(Choice(*REGRESSORS, "logistic"), _ESTIMATOR))
+PROPENSITY: Domain = NoneOr(AnyOf(Choice(*CLASSIFIERS, "linear"), _ESTIMATOR))
 
 
 def model_of(given: Any, argument: str, *, classes: bool, seed: int, n_jobs: int | None) -> Any:
@@ -61,6 +61,8 @@ def _quiet() -> Iterator[None]:
     # Of columns that depend on each other the coefficients are one choice of many, the predictions are not.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollinearityWarning)
+        # Arms that can be told apart have propensities of 0 and 1: the check of overlap says so and where.
+        warnings.simplefilter("ignore", SeparationWarning)
         yield
 
 
@@ -77,13 +79,7 @@ def fitted(model: Any, study: Study, target: np.ndarray, rows: np.ndarray, argum
     if weight is not None and not has_fit_parameter(model, "sample_weight"):
         raise ParameterError(f"{argument}: {type(model).__name__} takes no sample_weight, but weights were given")
     with _quiet():
-        try:
-            return model.fit(X, y, **arguments)
-        except SeparationError:
-            raise DataError(
-                "treatment: the covariates separate treated from control rows, so there is no overlap: drop the "
-                f"covariates that determine the treatment, or pass a penalised model as {argument}"
-            ) from None
+        return model.fit(X, y, **arguments)
 
 
 def _labels(y: np.ndarray, argument: str) -> np.ndarray:
@@ -94,7 +90,7 @@ def _labels(y: np.ndarray, argument: str) -> np.ndarray:
 
 def predicted(model: Any, X: Any) -> np.ndarray:
     """Predictions as numbers: of a classifier the probability of 1."""
-    if is_classifier(model) and hasattr(model, "predict_proba"):
+    if not isinstance(model, Constant) and is_classifier(model):
         return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
     return np.asarray(model.predict(X), dtype=np.float64).ravel()
 
@@ -110,7 +106,12 @@ class Constant:
 
 
 def cross_fitted(
-    make: Callable[[], Any], study: Study, target: np.ndarray, folds: np.ndarray, argument: str, arm: float | None = None
+    make: Callable[[], Any],
+    study: Study,
+    target: np.ndarray,
+    folds: np.ndarray,
+    argument: str,
+    arm: float | None = None,
 ) -> np.ndarray:
     """Predictions of `target` for all rows, each by a model fitted to the rows of other folds (and of one arm)."""
     out = np.empty(study.n_rows)

@@ -29,10 +29,13 @@ def crump_threshold(e: np.ndarray, w: np.ndarray) -> float:
     """The a of the optimal trimming rule."""
     with np.errstate(divide="ignore"):
         k = 1 / (e * (1 - e))
-    order = np.argsort(k)
-    k, w = k[order], w[order]
+    finite = np.isfinite(k)
+    if not finite.any():
+        return 0.5
+    order = np.argsort(k[finite])
+    k, w = k[finite][order], w[finite][order]
     mean = np.cumsum(k * w) / np.cumsum(w)
-    if k[-1] <= 2 * mean[-1]:
+    if finite.all() and k[-1] <= 2 * mean[-1]:
         return 0.0
     # The condition k <= 2 E[k | k <= k] holds up to some row and not after it: the last that holds.
     last = int(np.flatnonzero(k <= 2 * mean)[-1])
@@ -46,7 +49,7 @@ def outside(e: np.ndarray, a: float) -> np.ndarray:
 
 
 def region_without_overlap(study: Study, far: np.ndarray) -> str:
-    """The rows `far` in words: the cells of a tree of depth 2 in which they are the majority, or else the worst cell."""
+    """The rows `far` in words: the cells of a tree of depth 2 in which they are the majority, or the worst."""
     if not far.any() or far.all() or study.X.shape[1] == 0:
         return ""
     X = study.dense()

@@ -35,7 +35,10 @@ def difference_of_means(study: Study, tol: float) -> Estimate:
         means.append(mean)
         variances.append(float(w @ (y - mean) ** 2) / (size - 1) / size)
     certificate = Certificate(
-        "closed form", 0.0, tol, "the effect is the difference of two means; it is causal where treatment was randomised"
+        "closed form",
+        0.0,
+        tol,
+        "the effect is the difference of two means; it is causal where treatment was randomised",
     )
     return Estimate(means[1] - means[0], sum(variances), certificate, weights=np.ones_like(study.y))
 

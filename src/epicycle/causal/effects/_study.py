@@ -121,7 +121,8 @@ def coded_treatment(values: Any, n: int) -> tuple[np.ndarray, tuple[Any, ...]]:
     if len(levels) == 2:
         return codes.astype(np.float64), tuple(levels.tolist())
     if len(levels) < 2:
-        raise DataError(f"treatment: has one value only ({levels.tolist()[0]!r}); an effect compares two or more")
+        only = levels.tolist()[0]
+        raise DataError(f"treatment: has one value only, {only!r}, in n_samples={n} rows; an effect compares two")
     if found.dtype.kind not in "biuf":
         raise DataError(f"treatment: has {len(levels)} values that are not numbers; expected two values, or numbers")
     return found.astype(np.float64), ()

@@ -63,9 +63,9 @@ class TreatmentEffect(Estimator):
         "difference" of means; "regression" with interactions (Lin); "strata" of the propensity score; inverse
         probability weights "ipw"; weights that balance the covariates exactly, "cbps" by a logistic propensity and
         "entropy" nearest to equal ones; doubly robust and cross-fitted "aipw" (the interactive model of double
-        machine learning) and "tmle"; "dml", double machine learning of the partially linear model, which takes a numeric
-        treatment too. "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for "cate"), and
-        "dml" for a numeric one, whose effect is that of one unit.
+        machine learning) and "tmle"; "dml", double machine learning of the partially linear model, for which the
+        treatment may be numeric. "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for
+        "cate"), and "dml" for a numeric one, whose effect is that of one unit.
     treatment_column : int or str, default=-1
         The column of X that is the treatment where `fit` gets none: a position, or a name in a data frame.
     outcome_model : {"linear", "boosting", "forest", "logistic"} or estimator, optional
@@ -247,7 +247,9 @@ class TreatmentEffect(Estimator):
             names.pop(self._column_)
         self._covariates_ = names
         kept = np.ones(data.n_rows, dtype=bool) if data.weight is None else data.weight > 0
-        t, levels = coded_treatment(np.asarray(treatment)[kept] if _fits(treatment, kept) else treatment, int(kept.sum()))
+        if np.shape(treatment)[:1] == kept.shape:
+            treatment = np.asarray(treatment)[kept]
+        t, levels = coded_treatment(treatment, int(kept.sum()))
         self.treatment_levels_ = levels
         w = np.ones(len(t)) if data.weight is None else data.weight[kept]
         outcome = np.asarray(data.y, dtype=np.float64)[kept]
@@ -296,15 +298,22 @@ class TreatmentEffect(Estimator):
         if e is None:
             return
         self._overlap_ = overlap_facts(rows, e, crump_threshold(e, rows.w))
+        if first is not None or "clip" not in METHODS[self.method_].uses:
+            return
         far = {"att": e > 1 - self.clip, "atc": e < self.clip, "ato": np.zeros(len(e), dtype=bool)}
         here = far.get(self.estimand, outside(e, self.clip))
         share = float(rows.w @ here) / rows.size
-        if first is None and self.clip > 0 and share > _WARN_ABOVE:
+        if e[rows.t == 1].min() > e[rows.t == 0].max() or here.all():
+            raise DataError(
+                "treatment: the covariates tell treated from control rows, no row has a counterpart in the other arm; "
+                "leave out covariates that determine the treatment"
+            )
+        if self.clip > 0 and share > _WARN_ABOVE:
             where = overlap_facts(rows, e, self.clip)["region"]
             self._run.notices.append(
                 OverlapWarning(
-                    f"{share:.1%} of the rows have a propensity outside [{self.clip:g}, {1 - self.clip:g}], mostly where "
-                    f"{where}; restrict the question to rows that overlap: trim='crump', or another estimand"
+                    f"{share:.1%} of the rows have a propensity outside [{self.clip:g}, {1 - self.clip:g}], mostly "
+                    f"where {where}; restrict the question to rows that overlap: trim='crump', or another estimand"
                 )
             )
 
@@ -415,10 +424,6 @@ _METHOD_ARGUMENTS: dict[str, Any] = {
     "stabilize": True,
     "n_strata": 5,
 }
-
-
-def _fits(values: Any, kept: np.ndarray) -> bool:
-    return np.shape(values)[:1] == kept.shape
 
 
 def _on_all_rows(

@@ -24,7 +24,7 @@ from scipy.special import expit
 from epicycle.causal.effects._estimate import Estimate, from_influence
 from epicycle.causal.effects._study import Study
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, OverlapWarning
 
 POPULATIONS = ("ate", "att", "atc", "ato")
 
@@ -32,12 +32,12 @@ POPULATIONS = ("ate", "att", "atc", "ato")
 def population_weights(t: np.ndarray, e: np.ndarray, estimand: str) -> np.ndarray:
     """h/e for treated and h/(1-e) for control rows."""
     h = population(e, estimand)
-    return np.where(t == 1, h / e, h / (1 - e))
+    return np.asarray(np.where(t == 1, h / e, h / (1 - e)))
 
 
 def population(e: np.ndarray, estimand: str) -> np.ndarray:
     """h(x): the density of the target population relative to that of the data."""
-    return {"att": e, "atc": 1 - e, "ato": e * (1 - e)}.get(estimand, np.ones_like(e))
+    return np.asarray({"att": e, "atc": 1 - e, "ato": e * (1 - e)}.get(estimand, np.ones_like(e)))
 
 
 def _weight_slopes(t: np.ndarray, e: np.ndarray, estimand: str) -> tuple[np.ndarray, np.ndarray]:
@@ -113,11 +113,9 @@ def worst_name(study: Study, gradient: np.ndarray) -> str:
 
 def _balance_residual(t: np.ndarray, e: np.ndarray, estimand: str) -> np.ndarray:
     odds = e / (1 - e)
-    return {
-        "ate": np.where(t == 1, 1 + 1 / odds, -(1 + odds)),
-        "att": np.where(t == 1, 1.0, -odds),
-        "atc": np.where(t == 1, 1 / odds, -1.0),
-    }[estimand]
+    if estimand == "ate":
+        return np.asarray(np.where(t == 1, 1 + 1 / odds, -(1 + odds)))
+    return np.asarray(np.where(t == 1, 1.0, -odds) if estimand == "att" else np.where(t == 1, 1 / odds, -1.0))
 
 
 def _tailored_loss(
@@ -213,15 +211,17 @@ def stratified_difference(
     found.facts = {"strata": float(usable.sum()), "left_out": left_out}
     if left_out > 0:
         found.notices.append(
-            f"{left_out:.1%} of the target rows are in a {what} without two rows of each arm and are left out: the effect "
-            "is that of the others"
+            OverlapWarning(
+                f"{left_out:.1%} of the target rows are in a {what} without two rows of each arm and are left out: the "
+                "effect is that of the others"
+            )
         )
     return found
 
 
 def quantile_strata(e: np.ndarray, w: np.ndarray, n_strata: int) -> np.ndarray:
     """The number of each row's stratum: strata of equal weight, equal scores in one stratum."""
-    values, which = np.unique(e, return_inverse=True)
+    _, which = np.unique(e, return_inverse=True)
     mass = np.bincount(which, weights=w)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
-    return np.minimum((middle * n_strata).astype(np.int64), n_strata - 1)[which]
+    return np.asarray(np.minimum((middle * n_strata).astype(np.int64), n_strata - 1)[which])
