@@ -26,8 +26,6 @@ class ARDRegression(EvidenceRegression):
 
     Parameters
     ----------
-    %(alpha_1)s
-    %(lambda_1)s
     threshold_lambda : float, default=1e4
         Precision at which a column is left out.
 

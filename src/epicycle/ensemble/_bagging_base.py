@@ -196,7 +196,6 @@ n_iter_ : int
         Parameters
         ----------
         %(fit_sample_weight)s
-        %(fit_params)s
         """
         params = checked_metadata(fit_params, self, "fit")
         inner_tags(self, self._base())

@@ -46,6 +46,7 @@ class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mi
     """Members, and a final estimator of their cross-validated predictions."""
 
     _docs: ClassVar[dict[str, str]] = {
+        "fit_y": "%(y)s",
         "cv": 'cv : int, splitter, iterable of splits or "prefit", optional\n'
         "    Folds of the cross-validated predictions; None is 5, stratified for a classifier.\n"
         '    "prefit" takes the members as they are, fitted, and their predictions for all rows: give it rows that\n'
@@ -103,7 +104,6 @@ class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mi
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows for the members and the final estimator. Folds are counted in rows: for them a row of
             weight 2 is one row.
-        %(fit_params)s
         """
         params = checked_metadata({"sample_weight": sample_weight, **fit_params}, self, "fit")
         named = self._checked_members()
@@ -264,7 +264,6 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
 
     Parameters
     ----------
-    %(estimators)s
         Regressors are taken too.
     final_estimator : estimator, optional
         g; by default :class:`LogisticRegression`.
@@ -342,11 +341,8 @@ class StackingRegressor(RegressorMixin, Stacking):  # type: ignore[misc]  # the 
 
     Parameters
     ----------
-    %(estimators)s
     final_estimator : estimator, optional
         g; by default :class:`RidgeCV`.
-    %(cv)s
-    %(passthrough)s
 
     Attributes
     ----------

@@ -30,6 +30,7 @@ class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixi
     """Members that are fitted to all rows, each for itself."""
 
     _docs: ClassVar[dict[str, str]] = {
+        "fit_y": "%(y)s",
         "weights": "weights : array-like of shape (n_estimators,), optional\n"
         "    Weights of the members, dropped ones among them; None gives all the same.",
         "voting_evidence": "certificate_ : Certificate\n"
@@ -47,12 +48,7 @@ class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixi
 
     @fitting
     def fit(self, /, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Fit the members to rows X with targets y.
-
-        Parameters
-        ----------
-        %(fit_params)s
-        """
+        """Fit the members to rows X with targets y."""
         params = checked_metadata({"sample_weight": sample_weight, **fit_params}, self, "fit")
         named = self._checked_members()
         if self.weights is not None and len(self.weights) != len(self._named()):
@@ -235,11 +231,6 @@ class VotingRegressor(RegressorMixin, Voting):  # type: ignore[misc]  # the mixi
 
     Its squared error is the average one of the members less their spread around it (the ambiguity), so that members
     which err differently help most.
-
-    Parameters
-    ----------
-    %(estimators)s
-    %(weights)s
 
     Attributes
     ----------

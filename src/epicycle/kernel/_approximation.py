@@ -97,12 +97,7 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the frequencies for rows like those of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Draw the frequencies for rows like those of X."""
         data = self._fit_data(X, None, target="none")
         p = data.n_features
         self.kernel_ = as_kernel(self.kernel, self.gamma, 3, 1.0, p)
@@ -239,7 +234,6 @@ class Nystroem(KernelFeatures, KernelMachine):
         Parameters
         ----------
         X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-        y : ignored
         """
         given = [name for name in ("gamma", "coef0", "degree") if getattr(self, name) is not None]
         by_name = isinstance(self.kernel, str) and self.kernel != "precomputed"

@@ -122,12 +122,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the mixture to rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Fit the mixture to rows X."""
         self._fit(X, sample_weight)
         return self
 
@@ -207,12 +202,6 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows X, and return the most likely component of every row.
 
-        Parameters
-        ----------
-        %(X)s
-        y : ignored
-        %(sample_weight)s
-
         Returns
         -------
         array of shape (n_samples,)
@@ -236,37 +225,15 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         return self._model(self.n_features_in_, self._names(), missing=self._takes_missing)
 
     def score_samples(self, X: Any) -> Any:
-        """The logarithm of the density of every row.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The logarithm of the density of every row."""
         return self._joint(X, _densities)
 
     def predict(self, X: Any) -> Any:
-        """The most likely component of every row.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The most likely component of every row."""
         return self._joint(X, _labels)
 
     def predict_proba(self, X: Any) -> Any:
         """The probability of every component for every row.
-
-        Parameters
-        ----------
-        %(X)s
 
         Returns
         -------
@@ -293,18 +260,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         return float(value), float(entropy), float(weight)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of rows X.
-
-        Parameters
-        ----------
-        %(X)s
-        y : ignored
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
+        """Mean log-likelihood of rows X."""
         value, _, weight = self._totals(X, sample_weight)
         return value / weight
 

@@ -302,7 +302,6 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
         radius : float or array of shape (n_queries,), optional
             Default: that of the constructor.
         return_distance : bool, default=True
-        %(sort_results)s
 
         Returns
         -------
@@ -346,7 +345,6 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
         %(reach)s
         mode : {"connectivity", "distance"}, default="connectivity"
             Ones, or distances.
-        %(sort_results)s
 
         Returns
         -------

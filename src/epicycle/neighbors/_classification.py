@@ -142,8 +142,6 @@ class KNeighborsClassifier(KNeighborsPredictor, _VotingClassifier):
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(weights)s
     %(search_parameters)s
 
     Attributes
@@ -171,15 +169,9 @@ class RadiusNeighborsClassifier(RadiusNeighborsPredictor, _VotingClassifier):
 
     Parameters
     ----------
-    %(algorithm)s
-    %(leaf_size)s
-    %(p)s
-    %(metric)s
     outlier_label : label, list of labels, "most_frequent" or None, default=None
         The label of queries without a row in the radius, for each column of y. A label that is not in y has no
         probability. None: such queries are refused.
-    %(metric_params)s
-    %(n_jobs)s
 
     Attributes
     ----------

@@ -40,12 +40,7 @@ CSR matrix of shape (n_samples, n_samples_fit)""",
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Keep the rows of X."""
         self._keep_rows(X, None, target="none")
         self._conclude_exact()
         return self
@@ -60,10 +55,6 @@ CSR matrix of shape (n_samples, n_samples_fit)""",
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Keep the rows, and give their own graph, each row being the first of its neighbours.
-
-        Parameters
-        ----------
-        y : ignored
 
         Returns
         -------

@@ -62,8 +62,6 @@ class KNeighborsRegressor(KNeighborsPredictor, _AveragingRegressor):
 
     Parameters
     ----------
-    %(n_neighbors)s
-    %(weights)s
     %(search_parameters)s
 
     Attributes
@@ -90,8 +88,6 @@ class RadiusNeighborsRegressor(RadiusNeighborsPredictor, _AveragingRegressor):
 
     Parameters
     ----------
-    %(radius)s
-    %(weights)s
     %(search_parameters)s
 
     Attributes

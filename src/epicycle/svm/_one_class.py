@@ -84,12 +84,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Fit to rows X."""
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight
         kept = np.flatnonzero(weight > 0)

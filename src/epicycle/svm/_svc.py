@@ -165,10 +165,6 @@ class SVC(SupportVectorClassifier):
         The shares of the rows in them are their dual coefficients, divided by the sum over a class. For a hard margin
         the distance of the points is twice the geometric margin; with slack the hulls are reduced: no row may have a
         larger share than C divided by that sum, and it is these hulls whose nearest points w connects.
-
-        Returns
-        -------
-        HullPoints
         """
         self._check_fitted()
         if len(self.classes_) != 2:

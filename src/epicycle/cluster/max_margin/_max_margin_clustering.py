@@ -120,12 +120,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find clusters of the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find clusters of the rows of X."""
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight
         kept = np.flatnonzero(weight > 0)

@@ -133,12 +133,7 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of rows X, or of the nodes of a graph X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the clusters of rows X, or of the nodes of a graph X."""
         rows, weight, kept = self._rows(X, sample_weight)
         n, k = rows.shape[0], int(self.n_clusters)
         if k > n:

@@ -75,11 +75,6 @@ class PoissonRegressor(PowerRegressor):
     .. math:: \min_{w, b} \; \frac{1}{\sum_i v_i} \sum_i v_i \left( \mu_i - y_i + y_i \log \frac{y_i}{\mu_i} \right)
               + \tfrac{\alpha}{2} \|w\|^2 , \qquad \mu_i = e^{b + w'x_i} .
 
-    Parameters
-    ----------
-    %(alpha)s
-    %(solver)s
-
     Attributes
     ----------
     %(fitted)s
@@ -111,11 +106,6 @@ class GammaRegressor(PowerRegressor):
 
     .. math:: \min_{w, b} \; \frac{1}{\sum_i v_i} \sum_i v_i \left( \frac{y_i}{\mu_i} - 1 - \log \frac{y_i}{\mu_i}
               \right) + \tfrac{\alpha}{2} \|w\|^2 , \qquad \mu_i = e^{b + w'x_i} .
-
-    Parameters
-    ----------
-    %(alpha)s
-    %(solver)s
 
     Attributes
     ----------

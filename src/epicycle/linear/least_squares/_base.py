@@ -217,7 +217,6 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         ----------
         %(rows_of_fit)s
         %(weights_of_fit)s
-        %(target)s
 
         Returns
         -------
@@ -235,7 +234,6 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             The rows of the fit.
         %(weights_of_fit)s
-        %(target)s
 
         Returns
         -------

@@ -235,10 +235,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
     def covariance(self, *, target: int = 0) -> np.ndarray:
         """The covariance matrix of the coefficients, by `cov_type`; the intercept is last.
 
-        Parameters
-        ----------
-        %(target)s
-
         Returns
         -------
         ndarray of shape (n_features + 1, n_features + 1), or (n_features, n_features) without an intercept

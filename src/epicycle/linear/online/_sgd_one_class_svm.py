@@ -114,7 +114,6 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
 
         Parameters
         ----------
-        y : ignored
         coef_init, offset_init : array-like, optional
             Where to start; zero, or with `warm_start` the earlier fit, by default.
         """

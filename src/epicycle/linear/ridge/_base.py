@@ -137,10 +137,6 @@ dof_path_ : ndarray of shape (n_alphas,)
         """Coefficients and effective degrees of freedom.
 
         There are no standard errors: those of least squares leave the bias of a penalised fit out.
-
-        Returns
-        -------
-        Summary
         """
         self._check_fitted()
         coef = np.atleast_2d(self.coef_)

@@ -203,7 +203,6 @@ class RidgeClassifierCV(RidgeLabels):
 
     Parameters
     ----------
-    %(alphas)s
     scoring : str or callable, optional
         A scorer of scikit-learn's on rows that are left out. By default the squared errors of the columns of targets,
         and with `cv` the accuracy.

@@ -28,7 +28,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
 
     Parameters
     ----------
-    %(alphas)s
     criterion : {"loo", "gcv"}, default="loo"
         Leave-one-out, or generalised cross-validation, which needs no second pass; without `cv`.
     cv : int, splitter or iterable of (train, test), optional

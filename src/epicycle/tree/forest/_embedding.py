@@ -50,8 +50,6 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
     %(min_samples)s
     sparse_output : bool, default=True
         Whether `transform` gives a sparse matrix; otherwise a dense one.
-    %(warm_start)s
-    %(random_state)s
 
     Attributes
     ----------
