@@ -31,7 +31,6 @@ class ARDRegression(EvidenceRegression):
 
     Attributes
     ----------
-    %(evidence_attributes)s
     lambda_ : ndarray of shape (n_features,)
         Precisions of the coefficients; at or above `threshold_lambda` for columns that are left out.
     sigma_ : ndarray of shape (n_active, n_active)

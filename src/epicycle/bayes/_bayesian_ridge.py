@@ -31,7 +31,6 @@ class BayesianRidge(EvidenceRegression):
 
     Attributes
     ----------
-    %(evidence_attributes)s
     lambda_ : float
         Precision of the coefficients.
     sigma_ : ndarray of shape (n_features, n_features)

@@ -8,7 +8,7 @@ the signature. A class adds or overrides entries for itself and its subclasses i
 
 What a docstring leaves out is added from these entries: arguments of constructors and of public methods, in the order
 of the signature (an entry ``fit_y`` goes before ``y`` in `fit` and `partial_fit`, ``score_y`` in `score`); the
-attributes that a base class lists in ``_documented_attributes``; and what a method returns: an entry
+attributes that a class and its bases list in ``_documented_attributes``; and what a method returns: an entry
 ``predict_returns`` for `predict`, else its annotation where that is the name of a class. Functions get the same from
 the decorators :func:`documented` and `in_catalogue`.
 """
@@ -81,6 +81,11 @@ _NEXT_SECTION = re.compile(r"\n\n *(Returns|Yields|Attributes|Raises|See Also|No
 _UNTOLD = ("Any", "Array", "None", "R", "Self", "State")
 
 
+def entries_of(block: str) -> dict[str, str]:
+    """The entries of a block, each by the first of its names."""
+    return {_names(entry)[0]: entry for entry in re.split(r"\n(?=\S)", block)}
+
+
 def complete_docstrings(cls: type) -> None:
     """Put the shared entries into the docstrings of a class and of its own methods."""
     entries = dict(SHARED_DOCS)
@@ -91,13 +96,12 @@ def complete_docstrings(cls: type) -> None:
             entries = {**more, **entries}
     if cls.__doc__:
         constructor: Any = cls.__init__  # type: ignore[misc]  # only its signature is read
-        attributes = getattr(cls, "_documented_attributes", ())
+        given = [vars(base).get("_documented_attributes", ()) for base in cls.__mro__]
+        attributes = list(dict.fromkeys(name for names in given for name in names))
         arguments = [name for name in inspect.signature(constructor).parameters if name not in attributes]
         doc = _completed(cls.__doc__, entries, constructor, cls.__name__)
         doc = _with_entries(doc, "Parameters", arguments, entries, constructor, cls.__name__)
-        if "Attributes\n" in doc:
-            doc = _with_entries(doc, "Attributes", attributes, entries, constructor, cls.__name__)
-        cls.__doc__ = doc
+        cls.__doc__ = _with_entries(doc, "Attributes", attributes, entries, constructor, cls.__name__)
     for name, member in vars(cls).items():
         method = getattr(member, "__func__", member)  # the function of a class method
         if inspect.isfunction(method) and method.__doc__:
@@ -149,8 +153,11 @@ def _with_entries(
     for name in order:
         key = f"{prefix}{name}" if f"{prefix}{name}" in entries else name
         if key in entries and not any(name in given for given in named):
-            blocks.append(_completed(f"{indent}%({key})s", entries, function, where))
-            named.append(_names(blocks[-1]))
+            block = _completed(f"{indent}%({key})s", entries, function, where)
+            for entry in re.split(rf"\n(?={indent}\S)", block):
+                if not any(set(_names(entry)) & set(given) for given in named):  # its own goes before that of a block
+                    blocks.append(entry)
+                    named.append(_names(entry))
     if not blocks or not order:
         return doc
     if title == "Parameters":  # attributes stay in the order in which they are written

@@ -62,6 +62,7 @@ class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mi
         "    mean squared error of a regressor; NaN where it is not one of these.\n"
         "n_iter_ : int\n    Number of members.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("stacking_attributes",)
     _parameters: ClassVar[dict[str, Domain]] = {
         **NamedEnsemble._parameters,
         "final_estimator": NoneOr(InstanceOf(object)),
@@ -274,8 +275,6 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
     ----------
     classes_ : ndarray of shape (n_classes,), or list of ndarray
         The class labels, sorted; of a table of labels those of every column. Members are fitted to their numbers.
-    %(named_estimators_)s
-    %(stacking_attributes)s
 
     Examples
     --------
@@ -343,11 +342,6 @@ class StackingRegressor(RegressorMixin, Stacking):  # type: ignore[misc]  # the 
     ----------
     final_estimator : estimator, optional
         g; by default :class:`RidgeCV`.
-
-    Attributes
-    ----------
-    %(named_estimators_)s
-    %(stacking_attributes)s
 
     Examples
     --------

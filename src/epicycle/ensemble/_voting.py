@@ -38,6 +38,7 @@ class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixi
         "    One row for each member: its last objective, iterations, certificate and seconds, as far as it has them.\n"
         "n_iter_ : int\n    Number of members.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("voting_evidence",)
     _parameters: ClassVar[dict[str, Domain]] = {**NamedEnsemble._parameters, "weights": NoneOr(ArrayLike())}
     _card: ClassVar[MethodCard] = MethodCard(
         family="ensemble", catalogue=("D2",), engines=("memory",), certificate="worst of the parts"
@@ -129,8 +130,6 @@ class VotingClassifier(ClassifierMixin, Voting):  # type: ignore[misc]  # the mi
         The class labels, sorted. Members are fitted to their numbers.
     le_ : LabelEncoder
         From labels to these numbers.
-    %(named_estimators_)s
-    %(voting_evidence)s
 
     Examples
     --------
@@ -231,11 +230,6 @@ class VotingRegressor(RegressorMixin, Voting):  # type: ignore[misc]  # the mixi
 
     Its squared error is the average one of the members less their spread around it (the ambiguity), so that members
     which err differently help most.
-
-    Attributes
-    ----------
-    %(named_estimators_)s
-    %(voting_evidence)s
 
     Examples
     --------

@@ -61,7 +61,6 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
     %(kernel_)s
     certificate_ : Certificate
         Nothing is optimised; it states the standard error of an inner product.
-    %(evidence)s
 
     Examples
     --------
@@ -188,7 +187,6 @@ class Nystroem(KernelFeatures, KernelMachine):
     certificate_ : Certificate
         The trace of K less that of the features' inner products on the rows of the fit, relative to that of K: the
         sum of all eigenvalues that are missing.
-    %(evidence)s
 
     Examples
     --------

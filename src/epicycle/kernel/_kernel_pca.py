@@ -46,7 +46,6 @@ class KernelPCA(KernelFeatures, KernelMachine):
     ----------
     n_components : int, optional
         How many, at most as many as rows; default: all with a positive eigenvalue.
-    %(kernel_parameters)s
     fit_inverse_transform : bool, default=False
         Whether the way back is learnt too, by ridge regression with the same kernel on the components.
     alpha : float, default=1.0
@@ -86,7 +85,6 @@ class KernelPCA(KernelFeatures, KernelMachine):
         `gamma`, or its default.
     certificate_ : Certificate
         The largest residual of an eigenvector, relative to the largest eigenvalue.
-    %(evidence)s
 
     Examples
     --------

@@ -63,12 +63,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         "    A row for each step of every start: `log_likelihood`, which never falls within a start, and `step`.",
         "certificate_": "certificate_ : Certificate\n    Stationarity: the gain of the last step.",
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = (
-        "weights_",
-        "lower_bound_",
-        "lower_bounds_",
-        *Estimator._documented_attributes,
-    )
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("weights_", "lower_bound_", "lower_bounds_")
 
     n_components: int
     init_params: str

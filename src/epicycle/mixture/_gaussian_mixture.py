@@ -52,7 +52,6 @@ class NormalMixture(Mixture):
         "covariances_",
         "precisions_",
         "precisions_cholesky_",
-        *Mixture._documented_attributes,
     )
 
     def _draw(self, component: int, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -40,6 +40,7 @@ ndarray of shape (n_queries, n_classes), or list of them
     A list, one for each column of y, where it has several.""",
         "predictions": "ndarray of shape (n_queries,) or (n_queries, n_outputs)",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("label_attributes",)
 
     classes_: Any
 
@@ -140,15 +141,6 @@ class KNeighborsClassifier(KNeighborsPredictor, _VotingClassifier):
 
     Among classes with equally many votes the first in `classes_` wins. A fitted object keeps the training rows.
 
-    Parameters
-    ----------
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(label_attributes)s
-    %(attributes)s
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -175,10 +167,8 @@ class RadiusNeighborsClassifier(RadiusNeighborsPredictor, _VotingClassifier):
 
     Attributes
     ----------
-    %(label_attributes)s
     outlier_label_ : list of labels or None
         The label of queries without neighbours for each column of y.
-    %(attributes)s
 
     Examples
     --------

@@ -71,14 +71,6 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
     Distances are given of k + 1 rows, because a row of the fit is its own first neighbour.
     A fitted object keeps the training rows.
 
-    Parameters
-    ----------
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(attributes)s
-
     Examples
     --------
     >>> from epicycle import KNeighborsTransformer
@@ -111,14 +103,6 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
 
     Every row of the fit is a neighbour of itself, at distance zero, which is stored.
     A fitted object keeps the training rows.
-
-    Parameters
-    ----------
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(attributes)s
 
     Examples
     --------

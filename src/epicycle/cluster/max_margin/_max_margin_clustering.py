@@ -48,7 +48,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         k.
     C : float, default=1.0
         Price of a margin that is not one: the larger, the weaker the penalty.
-    %(kernel_parameters)s
     balance : float, default=0.8
         The least weight of a cluster, as a share of the mean: 0.8 with two clusters is two fifths of all rows. Without
         it, one cluster of all rows would be the best.

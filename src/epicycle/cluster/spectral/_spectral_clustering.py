@@ -63,7 +63,6 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of every row; -1 for rows of weight 0.
-    %(graph_attributes)s
     normalized_cut_ : float
         Of `labels_`.
     lower_bound_ : float

@@ -34,10 +34,6 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
     with the alpha of least mean squared error on the held-out rows, over all tasks, or the largest alpha within one
     standard error of that.
 
-    Parameters
-    ----------
-    %(grid)s
-
     Attributes
     ----------
     alpha_ : float
@@ -47,7 +43,6 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
         Mean squared error on the held-out rows, the mean over tasks.
     mse_mean_, mse_se_ : ndarray of shape (n_alphas,)
         Its mean over folds, and the standard error of that.
-    %(fit)s
 
     See Also
     --------
@@ -90,8 +85,6 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
         Parameters
         ----------
         %(rows_or_files)s
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1), together=True)
         return self
@@ -109,7 +102,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
     ----------
     l1_ratio : float or array-like, default=0.5
         Share :math:`\rho`, or shares to choose from, of the first term; above 0 unless `alphas` are given.
-    %(grid)s
 
     Attributes
     ----------
@@ -119,7 +111,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         The alphas of every share, or those that were given.
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
     mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
-    %(fit)s
 
     See Also
     --------
@@ -166,8 +157,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         Parameters
         ----------
         %(rows_or_files)s
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         ratios = l1_ratios(self.l1_ratio, self.alphas)
         self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, params, ratios, together=True)

@@ -90,6 +90,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         "target": """target : int, default={default}
     Which target, if there are several.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("coef_", "solver_")
     #: Whether a fit keeps the inverse of the second moments, for standard errors.
     _keeps_inverse: ClassVar[bool] = False
     #: Whether a target of shape (n_samples, 1) has coefficients and predictions of a vector, as in scikit-learn.

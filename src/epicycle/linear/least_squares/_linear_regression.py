@@ -64,8 +64,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
 
     Attributes
     ----------
-    %(coef_)s
-    %(solver_)s
     rank_ : int
         Number of independent features about their mean.
     dependent_features_ : dict

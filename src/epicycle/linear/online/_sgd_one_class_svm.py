@@ -52,7 +52,6 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
     coef_ : ndarray of shape (n_features,)
     offset_ : ndarray of shape (1,)
         rho.
-    %(online_attributes)s
 
     Examples
     --------

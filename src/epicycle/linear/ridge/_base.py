@@ -51,6 +51,7 @@ certificate_ : Certificate
 dof_path_ : ndarray of shape (n_alphas,)
     Effective degrees of freedom of every alpha, the intercept among them.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("evidence",)
 
     penalty_weights: Any
     penalty_matrix: Any
