@@ -13,6 +13,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import ClassifierTags
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real
@@ -23,6 +24,27 @@ from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.em import EMSolution, run_starts
 from epicycle.mixture import _starts
 from epicycle.mixture._mixture_model import MixtureModel, shares
+
+
+class MixtureArguments(SharedArguments, total=False):
+    """Arguments of the constructors of all mixtures."""
+
+    n_init: int
+    init_params: str
+    accelerate: bool
+
+
+MIXTURE_DEFAULTS: Mapping[str, Any] = {
+    "n_init": 1,
+    "init_params": "kmeans",
+    "accelerate": False,
+    "tol": 1e-3,
+    "max_iter": 100,
+    "random_state": None,
+    "warm_start": False,
+    "verbose": 0,
+    "n_jobs": None,
+}
 
 
 class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped

@@ -43,6 +43,35 @@ _SINGLE_TARGET: dict[str, Domain] = {
 }
 
 
+class GridArguments(SharedArguments, total=False):
+    """Arguments of the constructors of these models."""
+
+    eps: float
+    n_alphas: int
+    alphas: Any
+    cv: Any
+    rule: Literal["min", "1se"]
+    copy_X: bool  # noqa: N815  # as scikit-learn spells it
+    selection: str
+
+
+GRID_DEFAULTS: Mapping[str, Any] = {
+    "eps": 1e-3,
+    "n_alphas": 100,
+    "alphas": None,
+    "cv": None,
+    "rule": "min",
+    "copy_X": True,
+    "selection": "cyclic",
+    "fit_intercept": True,
+    "tol": 1e-8,
+    "max_iter": 1000,
+    "n_jobs": None,
+    "verbose": 0,
+    "random_state": None,
+}
+
+
 class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
     """Parameters and drawing of these models; they differ in the shares of the L1 term to choose from."""
 
@@ -148,21 +177,14 @@ class LassoCV(CrossValidatedRegressor):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**CrossValidatedRegressor._parameters, **_SINGLE_TARGET}
 
-    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None)
+    @stores_arguments(**GRID_DEFAULTS)
     def __init__(
         self,
         *,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        cv: Any = None,
-        rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
         precompute: Any = "auto",
-        copy_X: bool = True,
         positive: bool = False,
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[GridArguments],
     ) -> None: ...
 
     path = staticmethod(lasso_path)
@@ -214,22 +236,15 @@ class ElasticNetCV(CrossValidatedRegressor):
         "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
     }
 
-    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None)
+    @stores_arguments(**GRID_DEFAULTS)
     def __init__(
         self,
         *,
         l1_ratio: Any = 0.5,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        cv: Any = None,
-        rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
         precompute: Any = "auto",
-        copy_X: bool = True,
         positive: bool = False,
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[GridArguments],
     ) -> None: ...
 
     path = staticmethod(enet_path)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.linear.lasso._lasso_cv import CrossValidatedRegressor, fit_by_cross_validation, l1_ratios
+from epicycle.linear.lasso._lasso_cv import (
+    GRID_DEFAULTS,
+    CrossValidatedRegressor,
+    GridArguments,
+    fit_by_cross_validation,
+    l1_ratios,
+)
 from epicycle.linear.lasso._multi_task import MULTI_TASK_CARD
 
 _DOCS = {
@@ -64,19 +69,8 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, verbose=0, n_jobs=None, random_state=None)
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        copy_X: bool = True,
-        cv: Any = None,
-        rule: Literal["min", "1se"] = "min",
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
+    @stores_arguments(**GRID_DEFAULTS)
+    def __init__(self, **shared: Unpack[GridArguments]) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
@@ -135,20 +129,8 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, verbose=0, n_jobs=None, random_state=None)
-    def __init__(
-        self,
-        *,
-        l1_ratio: Any = 0.5,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        cv: Any = None,
-        copy_X: bool = True,
-        rule: Literal["min", "1se"] = "min",
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
+    @stores_arguments(**GRID_DEFAULTS)
+    def __init__(self, *, l1_ratio: Any = 0.5, **shared: Unpack[GridArguments]) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
