@@ -10,12 +10,11 @@ import pytest
 
 from epicycle.cli import main
 
-RUN = "import sys; from epicycle.cli import main; sys.exit(main(sys.argv[1:]))"
 
-
-def run(*arguments, code=RUN, **options):
+def run(*arguments, code=None, **options):
+    program = ["-m", "epicycle"] if code is None else ["-c", code]
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, **options
+        [sys.executable, *program, *arguments], capture_output=True, text=True, timeout=120, **options
     )
 
 
