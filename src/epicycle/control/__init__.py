@@ -1,25 +1,25 @@
 """Planning and control: decision processes, linear systems, and their solutions."""
 
 from epicycle.control import worlds
-from epicycle.control._backward_induction import BackwardInductionSolution, backward_induction
-from epicycle.control._controllability import controllability
-from epicycle.control._extended_kalman_filter import ExtendedKalmanFilter
-from epicycle.control._kalman_filter import KalmanFilter
-from epicycle.control._kalman_result import KalmanFilterResult, KalmanSmootherResult
-from epicycle.control._linear_program import linear_program
-from epicycle.control._linearize import linearize
-from epicycle.control._lqr import LQR, LQRSolution
-from epicycle.control._mdp import MDP
-from epicycle.control._particle_filter import ParticleFilter
-from epicycle.control._planning_solution import PlanningSolution
-from epicycle.control._policy_evaluation import policy_evaluation
-from epicycle.control._policy_iteration import (
+from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
+from epicycle.control.filters._kalman_filter import KalmanFilter
+from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
+from epicycle.control.filters._particle_filter import ParticleFilter
+from epicycle.control.filters._unscented_kalman_filter import UnscentedKalmanFilter
+from epicycle.control.mdp._backward_induction import BackwardInductionSolution, backward_induction
+from epicycle.control.mdp._linear_program import linear_program
+from epicycle.control.mdp._mdp import MDP
+from epicycle.control.mdp._planning_solution import PlanningSolution
+from epicycle.control.mdp._policy_evaluation import policy_evaluation
+from epicycle.control.mdp._policy_iteration import (
     generalized_policy_iteration,
     modified_policy_iteration,
     policy_iteration,
 )
-from epicycle.control._unscented_kalman_filter import UnscentedKalmanFilter
-from epicycle.control._value_iteration import value_iteration
+from epicycle.control.mdp._value_iteration import value_iteration
+from epicycle.control.systems._controllability import controllability
+from epicycle.control.systems._linearize import linearize
+from epicycle.control.systems._lqr import LQR, LQRSolution
 
 __all__ = [
     "LQR",

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import poisson
 
-from epicycle.control._mdp import MDP
+from epicycle.control.mdp._mdp import MDP
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import Seed, stream

@@ -17,8 +17,8 @@ import numpy as np
 from epicycle import _native, engine
 from epicycle.core._monitor import Monitor
 from epicycle.data import ArrayData, Batch
-from epicycle.svm._linear_dual_descent import ACTIVE, DUAL, GAP, KEPT, VALUE, WORST
-from epicycle.svm._linear_problem import MarginProblem, Optimum
+from epicycle.svm.linear._dual_descent import ACTIVE, DUAL, GAP, KEPT, VALUE, WORST
+from epicycle.svm.linear._problem import MarginProblem, Optimum
 
 #: Passes over the rows in one iteration: a pass is short, and some thousands of them are usual.
 PASSES = 20

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.linalg
 
 from epicycle._native import control as native
-from epicycle.control import _riccati as checks
-from epicycle.control._kalman_em import LEARNT, Fitted, learn
-from epicycle.control._kalman_result import SERIES_DOCS, KalmanFilterResult, KalmanSmootherResult
+from epicycle.control.filters._kalman_em import LEARNT, Fitted, learn
+from epicycle.control.filters._kalman_result import SERIES_DOCS, KalmanFilterResult, KalmanSmootherResult
+from epicycle.control.systems import _riccati as checks
 from epicycle.core._certificate import Certificate
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control._linearize import evaluate
-from epicycle.control._nonlinear_filter import Function, GaussianFilter, conditioned
-from epicycle.control._riccati import covariance_root
+from epicycle.control.filters._nonlinear_filter import Function, GaussianFilter, conditioned
+from epicycle.control.systems._linearize import evaluate
+from epicycle.control.systems._riccati import covariance_root
 from epicycle.core._parameters import Real, check_parameter
 from epicycle.core.estimator import in_catalogue
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import scipy.linalg
 
-from epicycle.control import _riccati as riccati
+from epicycle.control.systems import _riccati as riccati
 
 
 def controllability(A: Any, B: Any) -> list[complex]:

@@ -19,10 +19,10 @@ from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Data
 from epicycle.optim import Solution
 from epicycle.optim._proximal_newton import minimise_with_l1
-from epicycle.svm._linear_dual_descent import dual_descent
-from epicycle.svm._linear_l1 import SquaredSlack, descend, gap_certificate
-from epicycle.svm._linear_primal_newton import primal_newton
-from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
+from epicycle.svm.linear._dual_descent import dual_descent
+from epicycle.svm.linear._l1 import SquaredSlack, descend, gap_certificate
+from epicycle.svm.linear._primal_newton import primal_newton
+from epicycle.svm.linear._problem import MarginProblem, Optimum, loss_statistic
 
 #: Domains of the arguments that both have.
 LINEAR_PARAMETERS: Mapping[str, Domain] = {

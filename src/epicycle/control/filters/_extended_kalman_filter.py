@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control._linearize import evaluate, jacobian
-from epicycle.control._nonlinear_filter import Function, GaussianFilter, conditioned
+from epicycle.control.filters._nonlinear_filter import Function, GaussianFilter, conditioned
+from epicycle.control.systems._linearize import evaluate, jacobian
 from epicycle.core._parameters import Choice, check_parameter
 from epicycle.core.estimator import in_catalogue
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.control import _mdp_inputs as inputs
+from epicycle.control.mdp import _mdp_inputs as inputs
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Real, check_parameter
 

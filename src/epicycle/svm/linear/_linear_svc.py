@@ -25,9 +25,9 @@ from epicycle.optim import Solution
 from epicycle.stats._class_scores import class_batch, linear_predictor
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.svm._crammer_singer import joint_descent, joint_optimum
-from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
-from epicycle.svm._linear_l1 import gap_certificate
-from epicycle.svm._linear_problem import MarginProblem
+from epicycle.svm.linear._base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
+from epicycle.svm.linear._l1 import gap_certificate
+from epicycle.svm.linear._problem import MarginProblem
 
 
 class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin

@@ -19,7 +19,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch
 from epicycle.stats._class_scores import linear_predictor
-from epicycle.svm._linear_base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
+from epicycle.svm.linear._base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
 
 
 class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin

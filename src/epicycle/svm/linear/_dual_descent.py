@@ -22,7 +22,7 @@ from epicycle.core._monitor import Monitor
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData
 from epicycle.engine._ordered import in_order
-from epicycle.svm._linear_problem import MarginProblem, Optimum, loss_statistic
+from epicycle.svm.linear._problem import MarginProblem, Optimum, loss_statistic
 
 #: Problems that are solved side by side: each keeps four numbers a row.
 _PROBLEMS_AT_ONCE = 4

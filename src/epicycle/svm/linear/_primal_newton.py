@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from epicycle import engine
 from epicycle.core._monitor import Monitor
 from epicycle.data import Data
-from epicycle.svm._linear_problem import MarginProblem, Optimum, line_statistic, margin_statistic
+from epicycle.svm.linear._problem import MarginProblem, Optimum, line_statistic, margin_statistic
 
 _GRADIENT_SHARE = 1.0  # of the slack: the width shrinks once the gradient's part of the gap is below it
 _SLACK_SHARE = 0.5  # of the tolerance that the slack may take in the end

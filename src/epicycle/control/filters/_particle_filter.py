@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control._kalman_result import SERIES_DOCS, KalmanFilterResult
-from epicycle.control._nonlinear_filter import Function, NonlinearFilter
-from epicycle.control._riccati import covariance_root
+from epicycle.control.filters._kalman_result import SERIES_DOCS, KalmanFilterResult
+from epicycle.control.filters._nonlinear_filter import Function, NonlinearFilter
+from epicycle.control.systems._riccati import covariance_root
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Integer, Real, check_parameter

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from epicycle.control._mdp import MDP
-from epicycle.control._planning_solution import PlanningSolution
-from epicycle.control._policy_iteration import policy_iteration
-from epicycle.control._value_iteration import check
+from epicycle.control.mdp._mdp import MDP
+from epicycle.control.mdp._planning_solution import PlanningSolution
+from epicycle.control.mdp._policy_iteration import policy_iteration
+from epicycle.control.mdp._value_iteration import check
 from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core.estimator import in_catalogue
 

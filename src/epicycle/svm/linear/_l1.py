@@ -19,7 +19,7 @@ from epicycle import engine
 from epicycle.core._certificate import Certificate
 from epicycle.data import Batch, Data
 from epicycle.optim import Objective
-from epicycle.svm._linear_problem import MarginProblem, Optimum
+from epicycle.svm.linear._problem import MarginProblem, Optimum
 
 Array = np.ndarray
 _RIDGE = 1e-6  # of the curvature of all rows: keeps the model bounded along columns of no violating row

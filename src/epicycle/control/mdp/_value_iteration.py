@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle._native import control as native
-from epicycle.control._mdp import MDP
-from epicycle.control._planning_solution import (
+from epicycle.control.mdp._mdp import MDP
+from epicycle.control.mdp._planning_solution import (
     PlanningSolution,
     arguments,
     backup,

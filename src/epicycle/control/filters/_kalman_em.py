@@ -10,7 +10,7 @@ import numpy as np
 from epicycle.core._exceptions import ConvergenceError
 
 if TYPE_CHECKING:
-    from epicycle.control._kalman_filter import KalmanFilter
+    from epicycle.control.filters._kalman_filter import KalmanFilter
 
 Array = np.ndarray
 LEARNT = ("A", "C", "W", "V", "mean", "covariance")

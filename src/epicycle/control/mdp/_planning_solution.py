@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from epicycle._native import control as native
-from epicycle.control._absorption import longest_run, run_length
-from epicycle.control._mdp import MDP
+from epicycle.control.mdp._absorption import longest_run, run_length
+from epicycle.control.mdp._mdp import MDP
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History

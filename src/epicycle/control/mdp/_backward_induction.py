@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control._mdp import MDP
-from epicycle.control._planning_solution import backup
+from epicycle.control.mdp._mdp import MDP
+from epicycle.control.mdp._planning_solution import backup
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Integer, NoneOr, check_parameter

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control import _riccati as riccati
+from epicycle.control.systems import _riccati as riccati
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History

@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 
 from epicycle._native import control as native
-from epicycle.control._absorption import run_length
-from epicycle.control._mdp import MDP
-from epicycle.control._planning_solution import (
-    Bounds,
-    PlanningSolution,
-    arguments,
-    backup,
-    bounds,
-    finish,
-    span_of,
-)
-from epicycle.control._policy_evaluation import exact_values
-from epicycle.control._value_iteration import PLANNER_DOCS, Plan, Rounds, check, iterate, start_values
+from epicycle.control.mdp._absorption import run_length
+from epicycle.control.mdp._mdp import MDP
+from epicycle.control.mdp._planning_solution import Bounds, PlanningSolution, arguments, backup, bounds, finish, span_of
+from epicycle.control.mdp._policy_evaluation import exact_values
+from epicycle.control.mdp._value_iteration import PLANNER_DOCS, Plan, Rounds, check, iterate, start_values
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core._threads import n_threads

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from epicycle.control import _mdp_inputs as inputs
-from epicycle.control._chain_solver import solve_chain
-from epicycle.control._mdp import MDP
+from epicycle.control.mdp import _mdp_inputs as inputs
+from epicycle.control.mdp._chain_solver import solve_chain
+from epicycle.control.mdp._mdp import MDP
 
 Array = np.ndarray
 

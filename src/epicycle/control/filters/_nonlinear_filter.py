@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.control import _riccati as checks
-from epicycle.control._kalman_result import SERIES_DOCS, KalmanFilterResult
+from epicycle.control.filters._kalman_result import SERIES_DOCS, KalmanFilterResult
+from epicycle.control.systems import _riccati as checks
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 

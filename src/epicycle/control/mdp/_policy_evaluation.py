@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from epicycle._native import control as native
-from epicycle.control._absorption import run_length
-from epicycle.control._chain_solver import solve_chain
-from epicycle.control._mdp import MDP
-from epicycle.control._planning_solution import arguments
-from epicycle.control._value_iteration import check
+from epicycle.control.mdp._absorption import run_length
+from epicycle.control.mdp._chain_solver import solve_chain
+from epicycle.control.mdp._mdp import MDP
+from epicycle.control.mdp._planning_solution import arguments
+from epicycle.control.mdp._value_iteration import check
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, check_parameter
 from epicycle.core._threads import n_threads

@@ -1,0 +1,1 @@
+"""Causal learning: graphs, identification, structural models, effects of treatments."""
