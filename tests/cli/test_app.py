@@ -86,7 +86,7 @@ def test_a_reader_that_leaves_early_is_no_error():
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run(
-        [sys.executable, "-c", RUN, "methods"], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=120
+        [sys.executable, "-m", "epicycle", "methods"], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=120
     )
     os.close(write_end)
     assert (done.returncode, done.stderr) == (141, "")
