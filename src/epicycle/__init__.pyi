@@ -5,6 +5,7 @@ from . import (
     bayes as bayes,
     callbacks as callbacks,
     cluster as cluster,
+    causal as causal,
     control as control,
     data as data,
     decomposition as decomposition,
