@@ -78,9 +78,9 @@ def draw_balance(ax: Axes | None, names: list[str], columns: Mapping[str, Any]) 
     if "smd_after" in columns:
         after = np.abs(columns["smd_after"])[order]
         ax.hlines(height, before[order], after, color=ink(ax, 0.25), lw=1, zorder=1)
-    ax.plot(before[order], height, "o", mfc="none", color=COLOURS["orange"], label="before", zorder=2)
+    ax.plot(before[order], height, "o", mfc="none", color=COLOURS["orange"], label="before", zorder=2, clip_on=False)
     if "smd_after" in columns:
-        ax.plot(after, height, "o", color=COLOURS["blue"], label="after", zorder=3)
+        ax.plot(after, height, "o", color=COLOURS["blue"], label="after", zorder=3, clip_on=False)
     ax.axvline(BALANCED, color=ink(ax, 0.5), lw=1, ls="--")
     ax.set_yticks(height, [short(names[j]) for j in order])
     ax.set_xlim(left=0)
