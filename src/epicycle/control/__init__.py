@@ -17,6 +17,12 @@ from epicycle.control.mdp._policy_iteration import (
     policy_iteration,
 )
 from epicycle.control.mdp._value_iteration import value_iteration
+from epicycle.control.pomdp._incremental_pruning import incremental_pruning
+from epicycle.control.pomdp._online_search import OnlineDecision, online_search
+from epicycle.control.pomdp._point_based import heuristic_search_value_iteration, point_based_value_iteration
+from epicycle.control.pomdp._pomdp import POMDP
+from epicycle.control.pomdp._pomdp_solution import POMDPSolution
+from epicycle.control.pomdp._qmdp import fast_informed_bound, qmdp
 from epicycle.control.systems._controllability import controllability
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
@@ -24,23 +30,32 @@ from epicycle.control.systems._lqr import LQR, LQRSolution
 __all__ = [
     "LQR",
     "MDP",
+    "POMDP",
     "BackwardInductionSolution",
     "ExtendedKalmanFilter",
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
     "LQRSolution",
+    "OnlineDecision",
+    "POMDPSolution",
     "ParticleFilter",
     "PlanningSolution",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
+    "fast_informed_bound",
     "generalized_policy_iteration",
+    "heuristic_search_value_iteration",
+    "incremental_pruning",
     "linear_program",
     "linearize",
     "modified_policy_iteration",
+    "online_search",
+    "point_based_value_iteration",
     "policy_evaluation",
     "policy_iteration",
+    "qmdp",
     "value_iteration",
     "worlds",
 ]

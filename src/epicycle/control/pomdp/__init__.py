@@ -1,0 +1,20 @@
+"""Partially observed Markov decision processes and their planners."""
+
+from epicycle.control.pomdp._incremental_pruning import incremental_pruning
+from epicycle.control.pomdp._online_search import OnlineDecision, online_search
+from epicycle.control.pomdp._point_based import heuristic_search_value_iteration, point_based_value_iteration
+from epicycle.control.pomdp._pomdp import POMDP
+from epicycle.control.pomdp._pomdp_solution import POMDPSolution
+from epicycle.control.pomdp._qmdp import fast_informed_bound, qmdp
+
+__all__ = [
+    "POMDP",
+    "OnlineDecision",
+    "POMDPSolution",
+    "fast_informed_bound",
+    "heuristic_search_value_iteration",
+    "incremental_pruning",
+    "online_search",
+    "point_based_value_iteration",
+    "qmdp",
+]
