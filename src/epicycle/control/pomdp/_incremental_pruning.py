@@ -24,7 +24,7 @@ from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
 #: Margin, relative to the largest value, by which a vector has to be best somewhere: the precision of the programs.
-_MARGIN = 1e-12
+_MARGIN = 1e-11
 
 
 @dataclass
