@@ -23,6 +23,14 @@ from epicycle.control.pomdp._point_based import heuristic_search_value_iteration
 from epicycle.control.pomdp._pomdp import POMDP
 from epicycle.control.pomdp._pomdp_solution import POMDPSolution
 from epicycle.control.pomdp._qmdp import fast_informed_bound, qmdp
+from epicycle.control.simulators._bicycle import Bicycle
+from epicycle.control.simulators._cart_pole import CartPole
+from epicycle.control.simulators._environment import Environment
+from epicycle.control.simulators._inverted_pendulum import InvertedPendulum
+from epicycle.control.simulators._mountain_car import MountainCar
+from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
+from epicycle.control.simulators._rollout import Rollout
+from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
@@ -32,15 +40,23 @@ __all__ = [
     "MDP",
     "POMDP",
     "BackwardInductionSolution",
+    "Bicycle",
+    "CartPole",
+    "Environment",
     "ExtendedKalmanFilter",
+    "InvertedPendulum",
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
     "LQRSolution",
     "OnlineDecision",
     "POMDPSolution",
+    "MountainCar",
     "ParticleFilter",
     "PlanningSolution",
+    "Quadrotor2D",
+    "Rollout",
+    "Simulator",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
