@@ -17,12 +17,14 @@ from epicycle.control.mdp._policy_iteration import (
     policy_iteration,
 )
 from epicycle.control.mdp._value_iteration import value_iteration
+from epicycle.control.pomdp._heuristic_search import heuristic_search_value_iteration
 from epicycle.control.pomdp._incremental_pruning import incremental_pruning
-from epicycle.control.pomdp._online_search import OnlineDecision, online_search
-from epicycle.control.pomdp._point_based import heuristic_search_value_iteration, point_based_value_iteration
+from epicycle.control.pomdp._informed_bound import fast_informed_bound
+from epicycle.control.pomdp._online_search import OnlineSearchResult, online_search
+from epicycle.control.pomdp._point_based import point_based_value_iteration
 from epicycle.control.pomdp._pomdp import POMDP
 from epicycle.control.pomdp._pomdp_solution import POMDPSolution
-from epicycle.control.pomdp._qmdp import fast_informed_bound, qmdp
+from epicycle.control.pomdp._qmdp import qmdp
 from epicycle.control.simulators._bicycle import Bicycle
 from epicycle.control.simulators._cart_pole import CartPole
 from epicycle.control.simulators._environment import Environment
@@ -50,7 +52,7 @@ __all__ = [
     "KalmanSmootherResult",
     "LQRSolution",
     "MountainCar",
-    "OnlineDecision",
+    "OnlineSearchResult",
     "POMDPSolution",
     "ParticleFilter",
     "PlanningSolution",

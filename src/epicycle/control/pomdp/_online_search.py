@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from epicycle.control.pomdp._informed_bound import first_bounds
 from epicycle.control.pomdp._pomdp import POMDP
 from epicycle.control.pomdp._pomdp_solution import (
     POMDP_DOCS,
@@ -18,7 +19,6 @@ from epicycle.control.pomdp._pomdp_solution import (
     check,
     start_size,
 )
-from epicycle.control.pomdp._qmdp import first_bounds
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._history import History
@@ -28,7 +28,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class OnlineDecision:
+class OnlineSearchResult:
     """Action at one belief, with bounds.
 
     Attributes
@@ -75,7 +75,7 @@ def online_search(
     solution: POMDPSolution | None = None,
     tol: float = 1e-2,
     max_iter: int = 500,
-) -> OnlineDecision:
+) -> OnlineSearchResult:
     r"""Action at one belief by a tree of beliefs (AEMS2): the leaf that contributes most to the gap is expanded next.
 
     The error of a leaf at depth d counts as :math:`\gamma^d \Pr(\text{observations}) (U - L)` along the actions with
@@ -97,7 +97,7 @@ def online_search(
 
     Returns
     -------
-    OnlineDecision
+    OnlineSearchResult
 
     Examples
     --------
@@ -127,7 +127,7 @@ def online_search(
     loss = 0.0 if tree.decided() else root.high - root.low
     certificate = bound_gap("online_search", 0.0, loss, start_size(pomdp, root.low, root.high), tol, "here")
     chosen = pomdp.actions[int(np.argmax(root.q_low))]
-    return OnlineDecision(
+    return OnlineSearchResult(
         action=chosen.item() if isinstance(chosen, np.generic) else chosen,
         lower=root.low,
         upper=root.high,

@@ -1,4 +1,4 @@
-"""Values at beliefs that can be reached: `point_based_value_iteration`, `heuristic_search_value_iteration`."""
+"""`point_based_value_iteration`: values at a set of beliefs that can be reached."""
 
 from __future__ import annotations
 
@@ -7,84 +7,24 @@ from time import perf_counter
 import numpy as np
 
 from epicycle._native import control as native
+from epicycle.control.pomdp._informed_bound import first_bounds
 from epicycle.control.pomdp._pomdp import POMDP
 from epicycle.control.pomdp._pomdp_solution import (
     POMDP_DOCS,
     POMDPSolution,
     UpperBound,
     arguments,
-    bound_gap,
     check,
+    of_bounds,
     rounding,
-    scale_of,
     start_size,
 )
-from epicycle.control.pomdp._qmdp import first_bounds
 from epicycle.core._history import History
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
-#: Share of the present gap that a trial aims at: the ends of deep trials are wasted while the gap is wide.
-_SHARE = 0.5
 _SWEEPS = 100  # most backups of all beliefs between two growths of their set
-
-
-@in_catalogue("control", "G7", certificate="distance of the bounds", docs=POMDP_DOCS)
-def heuristic_search_value_iteration(
-    pomdp: POMDP,
-    *,
-    tol: float = 1e-3,
-    max_iter: int = 500,
-    max_depth: int = 500,
-    time_limit: float | None = None,
-) -> POMDPSolution:
-    r"""Trials that close the gap between a lower and an upper bound where it matters (HSVI; SARSOP is of this kind).
-
-    A trial goes from the start along the action that promises most by the upper bound and the observation with the
-    widest gap, until the gap is below :math:`\epsilon \gamma^{-t}` after t steps. On its way back it adds a vector to
-    the lower bound :math:`\max_k \alpha_k' b` and a point to the upper one, a sawtooth that hangs from the corners
-    of the simplex, both by Bellman's equation. Vectors and points that others make superfluous are dropped. The lower
-    bound starts from always the same action, the upper one from :func:`fast_informed_bound`.
-
-    Parameters
-    ----------
-    max_depth : int, default=500
-        Most steps of a trial.
-    time_limit : float, optional
-        Seconds after which no further trial begins.
-
-    Returns
-    -------
-    POMDPSolution
-
-    Examples
-    --------
-    >>> from epicycle.control import heuristic_search_value_iteration, worlds
-    >>> tiger = worlds.tiger()
-    >>> solution = heuristic_search_value_iteration(tiger, tol=1e-6)
-    >>> round(solution.bounds(tiger.start)[0], 2), solution.certificate.holds
-    (19.37, True)
-    """
-    check(
-        "heuristic_search_value_iteration",
-        pomdp=pomdp,
-        tol=tol,
-        max_iter=max_iter,
-        max_depth=max_depth,
-        time_limit=time_limit,
-    )
-    low, high = first_bounds(pomdp)
-    actions = np.arange(pomdp.n_actions, dtype=np.int64)
-    floor = scale_of(pomdp.rewards_)
-    bounds = (pomdp.start, low, actions, high.corner, high.vectors)
-    seconds = np.inf if time_limit is None else float(time_limit)
-    found = native.belief_search(*arguments(pomdp), *bounds, tol, floor, _SHARE, max_iter, max_depth, seconds)
-    vectors, chosen, corner, points, values, trace = found
-    lower, upper, count, kept, seconds = trace.T
-    history = History(lower=lower, upper=upper, n_vectors=count, n_points=kept, seconds=seconds)
-    bound = UpperBound(corner, high.vectors, points, values)
-    return _of_bounds("heuristic_search_value_iteration", pomdp, vectors, chosen, bound, history, tol)
 
 
 @in_catalogue("control", "G7", certificate="distance of the bounds", docs=POMDP_DOCS)
@@ -157,7 +97,7 @@ def point_based_value_iteration(
         beliefs = grown
     names = ("lower", "upper", "n_vectors", "n_beliefs", "seconds")
     history = History(**dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True)))
-    return _of_bounds("point_based_value_iteration", pomdp, vectors, actions, high, history, tol)
+    return of_bounds("point_based_value_iteration", pomdp, vectors, actions, high, history, tol)
 
 
 def _sweep(
@@ -199,20 +139,3 @@ def _grow(pomdp: POMDP, beliefs: Array, most: int) -> Array:
         if far.max() > 1e-6:
             found.append(after[int(np.argmax(far))])
     return np.array(found)
-
-
-def _of_bounds(
-    planner: str, pomdp: POMDP, vectors: Array, actions: Array, bound: UpperBound, history: History, tol: float
-) -> POMDPSolution:
-    low, high = float((vectors @ pomdp.start).max()), float(bound(pomdp.start[None])[0])
-    size = start_size(pomdp, low, high)
-    return POMDPSolution(
-        pomdp=pomdp,
-        alpha_vectors=vectors,
-        alpha_actions=pomdp.actions[actions],
-        lower_vectors=vectors,
-        upper_bound=bound,
-        history=history,
-        certificate=bound_gap(planner, low, high, size, tol),
-        n_iter=history.n_iter,
-    )

@@ -263,3 +263,21 @@ def bound_gap(
     if not certificate.holds:
         warnings.warn(f"{certificate}; raise max_iter of {planner}, or tol", ConvergenceWarning, stacklevel=4)
     return certificate
+
+
+def of_bounds(
+    planner: str, pomdp: POMDP, vectors: Array, actions: Array, bound: UpperBound, history: History, tol: float
+) -> POMDPSolution:
+    """Solution of vectors and an upper bound, with their distance at the start as certificate."""
+    low, high = float((vectors @ pomdp.start).max()), float(bound(pomdp.start[None])[0])
+    size = start_size(pomdp, low, high)
+    return POMDPSolution(
+        pomdp=pomdp,
+        alpha_vectors=vectors,
+        alpha_actions=pomdp.actions[actions],
+        lower_vectors=vectors,
+        upper_bound=bound,
+        history=history,
+        certificate=bound_gap(planner, low, high, size, tol),
+        n_iter=history.n_iter,
+    )
