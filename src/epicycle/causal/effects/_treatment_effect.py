@@ -124,7 +124,7 @@ class TreatmentEffect(Estimator):
     >>> naive = TreatmentEffect(method="difference").fit(X, y, treatment=treated)
     >>> model = TreatmentEffect(method="aipw", random_state=0).fit(X, y, treatment=treated)
     >>> round(naive.effect_, 1), round(model.effect_, 1)
-    (4.5, 2.0)
+    (4.5, 2.1)
     """
 
     _parameters: ClassVar[dict[str, Domain]] = {
