@@ -143,7 +143,7 @@ def _column_of_labels(table: pa.Table, labels: str | None, data: Any) -> str | N
 
 #: Treatments that are those of distances, by the kind of a column.
 _TREATMENTS = {
-    "number": "a number, standardised; the median where it is missing, and a column that says so",
+    "number": "standardised; where missing, the median and a flag column",
     "category": "one column of zeros and ones for each level",
 }
 #: Levels of a category beyond which hardly two rows are alike in it.
