@@ -296,3 +296,12 @@ def test_pictures_show_the_values_and_the_policy():
     assert [t.get_text() for t in named.get_xticklabels()] == ["a", "b"]
     assert [t.get_text() for t in named.get_yticklabels()] == ["go"]
     plt.close("all")
+
+
+def test_large_processes_without_near_successors_are_solved_without_factors(monkeypatch):
+    # Factors of a random chain fill up: 20,000 states would take minutes and gigabytes.
+    monkeypatch.setattr("scipy.sparse.linalg.splu", lambda *_: pytest.fail("factorised"))
+    mdp = worlds.random_mdp(2000, 3, discount=0.999, random_state=4)
+    exact = policy_iteration(mdp)
+    assert exact.certificate.value < 1e-11
+    assert_allclose(exact.values, modified_policy_iteration(mdp, tol=1e-10).values, rtol=1e-8)

@@ -56,3 +56,26 @@ def kalman_smoother(
     filtered_cov: Array,
     lagged: bool,
 ) -> tuple[Array, Array, Array]: ...
+def motion(system: int, parameters: Array, x: Array, u: Array) -> Array: ...
+def expand(
+    system: int, parameters: Array, seconds: float, integrator: int, x: Array, u: Array, second: bool
+) -> tuple[Array, Array, Array]: ...
+def rollout(
+    system: int,
+    parameters: Array,
+    seconds: float,
+    integrator: int,
+    start: Array,
+    steps: int,
+    given: Array | None,
+    gain: Array | None,
+    offset: Array | None,
+    lowest: Array,
+    highest: Array,
+    box_low: Array | None,
+    box_high: Array | None,
+    states: Array | None,
+    controls: Array | None,
+    rewards: Array | None,
+    threads: int,
+) -> tuple[Array, Array]: ...

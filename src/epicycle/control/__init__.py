@@ -19,6 +19,14 @@ from epicycle.control.mdp._policy_iteration import (
     policy_iteration,
 )
 from epicycle.control.mdp._value_iteration import value_iteration
+from epicycle.control.simulators._bicycle import Bicycle
+from epicycle.control.simulators._cart_pole import CartPole
+from epicycle.control.simulators._environment import Environment
+from epicycle.control.simulators._inverted_pendulum import InvertedPendulum
+from epicycle.control.simulators._mountain_car import MountainCar
+from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
+from epicycle.control.simulators._rollout import Rollout
+from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
@@ -27,15 +35,23 @@ __all__ = [
     "LQR",
     "MDP",
     "BackwardInductionSolution",
+    "Bicycle",
+    "CartPole",
+    "Environment",
     "ExtendedKalmanFilter",
+    "InvertedPendulum",
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
     "LQRSolution",
     "MDPEnvironment",
     "ModelBasedAgent",
+    "MountainCar",
     "ParticleFilter",
     "PlanningSolution",
+    "Quadrotor2D",
+    "Rollout",
+    "Simulator",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",

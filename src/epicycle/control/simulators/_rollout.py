@@ -1,0 +1,49 @@
+"""`Rollout`: trajectories of a system with their controls and rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Trajectories of a simulator; with one starting state the first axis is missing everywhere.
+
+    Attributes
+    ----------
+    states : array (rows, T + 1, n)
+        States. A trajectory that has ended stays where it was.
+    controls : array (rows, T, m)
+        Controls as they were applied, within their limits.
+    rewards : array (rows, T)
+        Rewards; zero after the end.
+    lengths : array (rows,)
+        Number of steps that were made before the end, at most T.
+    """
+
+    states: Array = field(repr=False)
+    controls: Array = field(repr=False)
+    rewards: Array = field(repr=False)
+    lengths: Any
+
+    @property
+    def total_reward(self) -> Any:
+        """Sum of the rewards of each trajectory."""
+        return self.rewards.sum(axis=-1)
+
+    def transitions(self) -> tuple[Array, Array, Array]:
+        """States, controls and next states of all steps that were made, one row each.
+
+        Returns
+        -------
+        tuple of arrays (steps, n), (steps, m), (steps, n)
+        """
+        X = self.states.reshape(-1, *self.states.shape[-2:])
+        U = self.controls.reshape(-1, *self.controls.shape[-2:])
+        made = np.arange(U.shape[1]) < np.reshape(self.lengths, (-1, 1))
+        return X[:, :-1][made], U[made], X[:, 1:][made]
