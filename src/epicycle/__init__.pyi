@@ -4,6 +4,7 @@ from . import (
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
+    causal as causal,
     cluster as cluster,
     control as control,
     data as data,

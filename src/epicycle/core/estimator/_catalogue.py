@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _WITH_FUNCTIONS = (
     "bayes",
     "bayes.conjugate",
+    "causal",
     "control",
     "diagnose",
     "metrics",
