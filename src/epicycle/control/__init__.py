@@ -28,6 +28,8 @@ from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
 from epicycle.control.simulators._rollout import Rollout
 from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
+from epicycle.control.systems._feature_dynamics import FeatureDynamics
+from epicycle.control.systems._linear_dynamics import LinearDynamics
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
 
@@ -39,11 +41,13 @@ __all__ = [
     "CartPole",
     "Environment",
     "ExtendedKalmanFilter",
+    "FeatureDynamics",
     "InvertedPendulum",
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
     "LQRSolution",
+    "LinearDynamics",
     "MDPEnvironment",
     "ModelBasedAgent",
     "MountainCar",
