@@ -13,6 +13,7 @@ void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_graph(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
@@ -57,6 +58,7 @@ NB_MODULE(_native, m) {
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});
+    bind("graph", "Directed graphs: d-connection, reachability.", {bind_graph});
     bind("hmm", "Hidden Markov chains: posteriors, most probable paths, densities of states.", {bind_hmm});
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
