@@ -69,6 +69,7 @@ from .cluster import (
 )
 from .control import (
     MDP as MDP,
+    POMDP as POMDP,
 )
 from .core._certificate import (
     Certificate as Certificate,

@@ -1,4 +1,4 @@
-"""Decision processes to try planners on: grids, a gambler, a car rental, an inventory, random processes."""
+"""Decision processes to try planners on: grids, a gambler, a car rental, a tiger, and others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.stats import poisson
 
 from epicycle.control.mdp._mdp import MDP
+from epicycle.control.pomdp._worlds import machine_maintenance, noisy_grid, random_pomdp, tiger
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import Seed, stream
@@ -19,9 +20,13 @@ __all__ = [
     "gambler",
     "grid_world",
     "inventory",
+    "machine_maintenance",
+    "noisy_grid",
     "random_mdp",
+    "random_pomdp",
     "river_swim",
     "russell_norvig_grid",
+    "tiger",
 ]
 
 MOVES = {"N": (-1, 0), "E": (0, 1), "S": (1, 0), "W": (0, -1)}
