@@ -1,6 +1,8 @@
 """Planning and control: decision processes, linear systems, and their solutions."""
 
 from epicycle.control import worlds
+from epicycle.control.agents._environment import MDPEnvironment
+from epicycle.control.agents._model_based_agent import ModelBasedAgent
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
@@ -55,6 +57,8 @@ __all__ = [
     "KalmanSmootherResult",
     "LQRSolution",
     "LinearDynamics",
+    "MDPEnvironment",
+    "ModelBasedAgent",
     "MountainCar",
     "OnlineSearchResult",
     "POMDPSolution",
