@@ -30,11 +30,13 @@ public:
         }
     }
 
-    void find_core(double enough, int threads) {
-        const std::size_t leaf = tree.first_leaf(), end = tree.count();
+    template <class Interrupt>
+    void find_core(double enough, [[maybe_unused]] int threads, const Interrupt &interrupt) {
+        in_pieces(tree.first_leaf(), tree.count(), interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
-        for (std::size_t a = leaf; a < end; ++a) count_leaf(a, enough);
-        for (std::size_t a = end; a-- > 0;) {
+            for (std::size_t a = from; a < to; ++a) count_leaf(a, enough);
+        });
+        for (std::size_t a = tree.count(); a-- > 0;) {
             if (tree.is_leaf(a)) {
                 for (std::size_t i = tree[a].start; i < tree[a].end; ++i) cores[a] += core[i];
             } else {
@@ -50,7 +52,8 @@ public:
     }
 
     // Clusters are numbered by their first core row; -1 for points in none.
-    void labels(std::int64_t *out, int threads) {
+    template <class Interrupt>
+    void labels(std::int64_t *out, [[maybe_unused]] int threads, const Interrupt &interrupt) {
         const std::size_t n = tree.rows();
         std::vector<std::size_t> place(n);
         for (std::size_t i = 0; i < n; ++i) place[static_cast<std::size_t>(tree.row[i])] = i;
@@ -64,20 +67,20 @@ public:
             out[r] = own;
         }
         // Not yet numbered points read the labels of core rows only, which are final.
-        const auto m = static_cast<std::ptrdiff_t>(n);
+        in_pieces(0, n, interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel num_threads(threads)
-        {
-            std::vector<double> q(tree.cols());
+            {
+                std::vector<double> q(tree.cols());
 #pragma omp for schedule(dynamic, 256)
-            for (std::ptrdiff_t k = 0; k < m; ++k) {
-                const auto i = static_cast<std::size_t>(k);
-                if (core[i]) continue;
-                tree.point(i, q.data());
-                std::int64_t least = std::numeric_limits<std::int64_t>::max();
-                least_label(0, q.data(), out, least);
-                if (least != std::numeric_limits<std::int64_t>::max()) out[tree.row[i]] = least;
+                for (std::size_t i = from; i < to; ++i) {
+                    if (core[i]) continue;
+                    tree.point(i, q.data());
+                    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+                    least_label(0, q.data(), out, least);
+                    if (least != std::numeric_limits<std::int64_t>::max()) out[tree.row[i]] = least;
+                }
             }
-        }
+        });
     }
 
     bool is_core(std::size_t i) const { return core[i] != 0; }

@@ -60,7 +60,7 @@ void bind_hierarchy(nb::module_ &m) {
             with_norm(metric, power, expected, [&](auto norm) {
                 nb::gil_scoped_release nogil;
                 const KdTree tree(X.data(), n, p);
-                for (const auto &[i, distance] : kth_distances(tree, norm, k, size)) out[i] = distance;
+                for (const auto &[i, distance] : kth_distances(tree, norm, k, size, Interrupts{})) out[i] = distance;
             });
             return array_out(std::move(out));
         },
@@ -81,7 +81,7 @@ void bind_hierarchy(nb::module_ &m) {
                 const KdTree tree(X.data(), n, p);
                 std::vector<double> ordered(n);
                 for (std::size_t i = 0; i < n; ++i) ordered[i] = core.data()[tree.row[i]];
-                edges = in_order_of_prim(Boruvka(tree, norm, std::move(ordered), alpha)(size));
+                edges = in_order_of_prim(Boruvka(tree, norm, std::move(ordered), alpha)(size, Interrupts{}));
             });
             return edges_out(edges);
         },
@@ -190,9 +190,11 @@ void bind_density(nb::module_ &m) {
                 nb::gil_scoped_release nogil;
                 const KdTree tree(X.data(), n, p);
                 Dbscan clusters(tree, norm, radius, w);
-                clusters.find_core(enough, size);
+                const Interrupts interrupts;
+                clusters.find_core(enough, size, interrupts);
                 clusters.unite_core(size);
-                clusters.labels(label.data(), size);
+                interrupts();
+                clusters.labels(label.data(), size, interrupts);
                 for (std::size_t i = 0; i < n; ++i) core[static_cast<std::size_t>(tree.row[i])] = clusters.is_core(i);
             });
             return std::make_tuple(array_out(std::move(core)), array_out(std::move(label)));

@@ -1,6 +1,9 @@
 // The thread limit that OpenMP sees (OMP_NUM_THREADS, threadpoolctl), and a fork that does not hang.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
@@ -25,6 +28,17 @@ inline void release_pool_before_fork() {
 #if defined(EPICYCLE_HAS_FORK) && defined(_OPENMP) && (_OPENMP >= 201811 || (defined(__GNUC__) && __GNUC__ >= 9))
     pthread_atfork([] { omp_pause_resource_all(omp_pause_hard); }, nullptr, nullptr);
 #endif
+}
+
+// Calls work(from, to) for one piece of a range after another, and looks for Ctrl-C between them: a parallel region
+// cannot be left from within.
+template <class Interrupt, class Work>
+void in_pieces(std::size_t from, std::size_t end, const Interrupt &interrupt, Work work) {
+    constexpr std::size_t PIECE = 1024;  // large against the start of a region, well below a second of work
+    for (; from < end; from += PIECE) {
+        work(from, std::min(from + PIECE, end));
+        interrupt();
+    }
 }
 
 }  // namespace epicycle

@@ -42,13 +42,15 @@ public:
     }
 
     // Edges between rows, in the order in which they were found.
-    std::vector<TreeEdge> operator()(int threads) {
+    template <class Interrupt>
+    std::vector<TreeEdge> operator()(int threads, const Interrupt &interrupt) {
         const std::size_t n = tree.rows();
         std::vector<TreeEdge> edges;
         edges.reserve(n - 1);
         while (edges.size() + 1 < n) {
             set_components();
             search(threads);
+            interrupt();
             for (std::size_t i = 0; i < n; ++i)
                 if (component[i] == i && sets.unite(best[i].a, best[i].b))
                     edges.push_back({static_cast<std::size_t>(tree.row[best[i].a]),
@@ -94,7 +96,7 @@ private:
         if (distance < edge.distance || (distance == edge.distance && key(other) < key(edge))) edge = other;
     }
 
-    void search(int threads) {
+    void search([[maybe_unused]] int threads) {
         const std::size_t n = tree.rows();
         for (auto &edge : best) edge = TreeEdge{};
         for (std::size_t i = 0; i < n; ++i)

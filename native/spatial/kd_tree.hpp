@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/simd.hpp"
+#include "core/threads.hpp"
 #include "spatial/metric.hpp"
 
 namespace epicycle {
@@ -244,18 +245,20 @@ private:
 };
 
 // (row, distance to its k-th nearest, itself included) of every point in tree order.
-template <Metric M>
+template <Metric M, class Interrupt>
 std::vector<std::pair<std::size_t, double>> kth_distances(const KdTree &tree, const Norm<M> &norm, std::size_t k,
-                                                          [[maybe_unused]] int threads) {
+                                                          [[maybe_unused]] int threads, const Interrupt &interrupt) {
     std::vector<std::pair<std::size_t, double>> out(tree.rows());
+    in_pieces(tree.first_leaf(), tree.count(), interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel num_threads(threads)
-    {
-        NearestWalk<M> walk(tree, norm, k);
+        {
+            NearestWalk<M> walk(tree, norm, k);
 #pragma omp for schedule(dynamic, 16)
-        for (std::size_t leaf = tree.first_leaf(); leaf < tree.count(); ++leaf)
-            for (std::size_t i = tree[leaf].start; i < tree[leaf].end; ++i)
-                out[i] = {static_cast<std::size_t>(tree.row[i]), norm.root(walk(i, leaf))};
-    }
+            for (std::size_t leaf = from; leaf < to; ++leaf)
+                for (std::size_t i = tree[leaf].start; i < tree[leaf].end; ++i)
+                    out[i] = {static_cast<std::size_t>(tree.row[i]), norm.root(walk(i, leaf))};
+        }
+    });
     return out;
 }
 

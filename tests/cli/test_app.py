@@ -10,12 +10,11 @@ import pytest
 
 from epicycle.cli import main
 
-RUN = "import sys; from epicycle.cli import main; sys.exit(main(sys.argv[1:]))"
 
-
-def run(*arguments, code=RUN, **options):
+def run(*arguments, code=None, **options):
+    program = ["-m", "epicycle"] if code is None else ["-c", code]
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, **options
+        [sys.executable, *program, *arguments], capture_output=True, text=True, timeout=120, **options
     )
 
 
@@ -87,7 +86,7 @@ def test_a_reader_that_leaves_early_is_no_error():
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run(
-        [sys.executable, "-c", RUN, "methods"], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=120
+        [sys.executable, "-m", "epicycle", "methods"], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=120
     )
     os.close(write_end)
     assert (done.returncode, done.stderr) == (141, "")

@@ -1,5 +1,10 @@
 """Kernels of density clustering: equal to brute force for all sizes of leaves, refusal of arrays that do not fit."""
 
+import os
+import signal
+import threading
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -76,3 +81,13 @@ def test_optics_by_tree_and_by_all_distances():
         assert_array_equal(one, other)
     with pytest.raises(ValueError, match="optics: expected"):
         cluster.optics(X, 0, 2.0, core, 0.5, False)
+
+
+def test_an_interrupt_ends_a_long_count():
+    rng = np.random.default_rng(0)
+    X, weight, done = rng.random((100_000, 2)), rng.random(100_000), []
+    threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        # Python itself looks at the signal only after `extend`, when the answer of a kernel that ended is in the list.
+        done.extend(map(partial(cluster.dbscan, X, 0, 2.0, 0.1, 1e9), [weight], [1]))
+    assert not done

@@ -12,22 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from epicycle.automl._budget import Budget
-from epicycle.automl._data_checks import ColumnProfile, DataIssue, profile_columns
 from epicycle.automl._messages import Messages
 from epicycle.automl._output import check_folder
-from epicycle.automl._table_encoder import TableEncoder
-from epicycle.automl._tables import EMBEDDED, read_table, source_name
 from epicycle.automl._train import check_seconds, check_seed
+from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profile_columns
 from epicycle.automl.clustering._cluster_job import ClusterJob
 from epicycle.automl.clustering._clustering_run import ClusteringRun
 from epicycle.automl.clustering._methods import methods_for
-from epicycle.core._exceptions import (
-    ConvergenceWarning,
-    DataError,
-    EpicycleWarning,
-    ParameterError,
-    ParameterTypeError,
-)
+from epicycle.automl.tables._table_encoder import TableEncoder
+from epicycle.automl.tables._tables import EMBEDDED, read_table, source_name
+from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._settings import config
 
 #: Fewer rows cannot be drawn from again and again.
@@ -143,7 +137,7 @@ def _column_of_labels(table: pa.Table, labels: str | None, data: Any) -> str | N
 
 #: Treatments that are those of distances, by the kind of a column.
 _TREATMENTS = {
-    "number": "a number, standardised; the median where it is missing, and a column that says so",
+    "number": "standardised; where missing, the median and a flag column",
     "category": "one column of zeros and ones for each level",
 }
 #: Levels of a category beyond which hardly two rows are alike in it.
