@@ -112,7 +112,6 @@ class GaussianMixture(NormalMixture, LikelihoodMixture):
     Examples
     --------
     >>> import numpy as np
-    from scipy.linalg import solve_triangular
     >>> from epicycle import GaussianMixture
     >>> X = np.array([[1.0, 2.0], [1.0, 4.0], [1.0, 0.0], [10.0, 2.0], [10.0, 4.0], [10.0, 0.0]])
     >>> model = GaussianMixture(n_components=2, random_state=0).fit(X)
