@@ -6,12 +6,25 @@ from epicycle.causal.designs._hypothesis_test import HypothesisTest
 from epicycle.causal.designs._instrumental_variables import InstrumentalVariables
 from epicycle.causal.designs._regression_discontinuity import RegressionDiscontinuity
 from epicycle.causal.designs._synthetic_control import SyntheticControl
+from epicycle.causal.sensitivity._e_value import EValue, e_value
+from epicycle.causal.sensitivity._omitted_variable_bias import OmittedVariableBias, omitted_variable_bias
+from epicycle.causal.sensitivity._refute import Refutation, Refutations, refute
+from epicycle.causal.sensitivity._rosenbaum_bounds import RosenbaumBounds, rosenbaum_bounds
 
 __all__ = [
     "ConfidenceSet",
     "DifferenceInDifferences",
+    "EValue",
     "HypothesisTest",
     "InstrumentalVariables",
+    "OmittedVariableBias",
+    "Refutation",
+    "Refutations",
     "RegressionDiscontinuity",
+    "RosenbaumBounds",
     "SyntheticControl",
+    "e_value",
+    "omitted_variable_bias",
+    "refute",
+    "rosenbaum_bounds",
 ]
