@@ -6,6 +6,8 @@ from epicycle.causal.designs._hypothesis_test import HypothesisTest
 from epicycle.causal.designs._instrumental_variables import InstrumentalVariables
 from epicycle.causal.designs._regression_discontinuity import RegressionDiscontinuity
 from epicycle.causal.designs._synthetic_control import SyntheticControl
+from epicycle.causal.discovery._discover import discover
+from epicycle.causal.discovery._discovery import Discovery
 from epicycle.causal.sensitivity._e_value import EValue, e_value
 from epicycle.causal.sensitivity._omitted_variable_bias import OmittedVariableBias, omitted_variable_bias
 from epicycle.causal.sensitivity._refute import Refutation, Refutations, refute
@@ -14,6 +16,7 @@ from epicycle.causal.sensitivity._rosenbaum_bounds import RosenbaumBounds, rosen
 __all__ = [
     "ConfidenceSet",
     "DifferenceInDifferences",
+    "Discovery",
     "EValue",
     "HypothesisTest",
     "InstrumentalVariables",
@@ -23,6 +26,7 @@ __all__ = [
     "RegressionDiscontinuity",
     "RosenbaumBounds",
     "SyntheticControl",
+    "discover",
     "e_value",
     "omitted_variable_bias",
     "refute",
