@@ -60,10 +60,6 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     def transform(self, X: Any) -> Any:
         """The expectations of the factors, given the rows; of a row with missing entries given the others.
 
-        Parameters
-        ----------
-        %(X)s
-
         Returns
         -------
         array of shape (n_samples, n_components)
@@ -99,10 +95,6 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
     def score_samples(self, X: Any) -> Any:
         """The log-likelihood of every row; of one with missing entries that of the others.
 
-        Parameters
-        ----------
-        %(X)s
-
         Returns
         -------
         array of shape (n_samples,)
@@ -110,18 +102,7 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         return engine.map(_densities_of_batch, self._predict_data(X, missing=True), *self._model())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean log-likelihood of rows X.
-
-        Parameters
-        ----------
-        %(X)s
-        y : ignored
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
+        """The mean log-likelihood of rows X."""
         self._check_fitted()
         name = type(self).__name__
         data = as_data(X, None, sample_weight, estimator_name=name, check_finite=False, missing=True)

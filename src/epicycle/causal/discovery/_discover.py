@@ -84,10 +84,10 @@ def _scored(X: Array, names: tuple[str, ...], o: _Options) -> Discovery:
 
 
 def _weighted(X: Array, names: tuple[str, ...], o: _Options) -> Discovery:
-    n, p = X.shape
+    p = X.shape[1]
     if o.method == "notears":
         S = np.cov(X, rowvar=False, bias=True).reshape(p, p)
-        W, raw, history, used = notears(S, o.l1, o.threshold)
+        W, history, used = notears(S, o.l1, o.threshold)
         words = f"weights below {used:.3g} were set to zero; h was {history[-1]:.1e} before"
         trace = History(acyclicity=history)
     else:

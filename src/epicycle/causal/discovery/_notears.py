@@ -40,8 +40,8 @@ def acyclicity(W: Array) -> float:
     return float(np.trace(expm(W * W)) - len(W))
 
 
-def notears(S: Array, l1: float, threshold: float, max_iter: int = 60) -> tuple[Array, Array, list[float], float]:
-    """Weights without a cycle, those before the threshold, h in every round, and the threshold that was needed."""
+def notears(S: Array, l1: float, threshold: float, max_iter: int = 60) -> tuple[Array, list[float], float]:
+    """Weights without a cycle, h in every round, and the threshold that was needed."""
     p = len(S)
     w, rho, alpha, h = np.zeros(2 * p * p), 1.0, 0.0, np.inf
     history: list[float] = []
@@ -64,4 +64,4 @@ def notears(S: Array, l1: float, threshold: float, max_iter: int = 60) -> tuple[
     while topological_order(W != 0) is None:  # at most every weight is removed
         used = float(np.abs(W[W != 0]).min())
         W[np.abs(W) <= used] = 0.0
-    return W, raw, history, used
+    return W, history, used

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl._columns import as_dates, as_numbers, as_text, distinct_values, kind_of_column, sample_of
+from epicycle.automl.tables._columns import as_dates, as_numbers, as_text, distinct_values, kind_of_column, sample_of
 from epicycle.core._random import stream
 
 #: Bars of a histogram and levels of a category in a sketch: what a cell of the report has room for.

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from epicycle.automl._tables import EMBEDDED
+from epicycle.automl.tables._tables import EMBEDDED
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import is_classifier, is_regressor
 
-from epicycle.automl._columns import MAX_CLASSES, known_rows, target_values
-from epicycle.automl._tables import read_table, source_name
+from epicycle.automl.tables._columns import MAX_CLASSES, known_rows, target_values
+from epicycle.automl.tables._tables import read_table, source_name
 from epicycle.core._exceptions import DataError, ParameterError
 
 

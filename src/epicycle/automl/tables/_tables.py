@@ -24,7 +24,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from epicycle.automl._files import COMPRESSED, UNREADABLE, is_json_array, json_array, open_bytes, several_files
+from epicycle.automl.tables._files import COMPRESSED, UNREADABLE, is_json_array, json_array, open_bytes, several_files
 from epicycle.core._exceptions import DataError, DataFileError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.data._frames import is_frame

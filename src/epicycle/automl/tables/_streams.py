@@ -15,8 +15,8 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from epicycle.automl._files import UNREADABLE, is_json_array, json_array, open_bytes, several_files
-from epicycle.automl._tables import (
+from epicycle.automl.tables._files import UNREADABLE, is_json_array, json_array, open_bytes, several_files
+from epicycle.automl.tables._tables import (
     EMBEDDED,
     HEAD_BYTES,
     as_table,

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from epicycle.automl._columns import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
-from epicycle.automl._tables import as_table
+from epicycle.automl.tables._columns import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
+from epicycle.automl.tables._tables import as_table
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data._categories import codes_among, count_levels

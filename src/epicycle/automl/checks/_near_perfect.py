@@ -13,9 +13,9 @@ import numpy as np
 
 from epicycle.automl._budget import Budget
 from epicycle.automl._candidates import Candidate
-from epicycle.automl._data_checks import DataIssue
 from epicycle.automl._evaluation import Evaluation
 from epicycle.automl._search import Entry
+from epicycle.automl.checks._data_checks import DataIssue
 from epicycle.core._random import stream
 from epicycle.theory import test_bound
 

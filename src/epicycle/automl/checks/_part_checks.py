@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import chdtrc, kolmogorov
 
-from epicycle.automl._columns import as_dates, as_numbers, as_text, decoded, sample_of
-from epicycle.automl._data_checks import DataIssue
 from epicycle.automl._metrics import Metric
+from epicycle.automl.checks._data_checks import DataIssue
+from epicycle.automl.tables._columns import as_dates, as_numbers, as_text, decoded, sample_of
 
 #: Probability of any false alarm about drift, over all columns.
 _DRIFT_LEVEL = 0.01

@@ -10,9 +10,9 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from epicycle.automl._columns import target_values
-from epicycle.automl._table_encoder import TableEncoder
-from epicycle.automl._tables import as_table
+from epicycle.automl.tables._columns import target_values
+from epicycle.automl.tables._table_encoder import TableEncoder
+from epicycle.automl.tables._tables import as_table
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._history import History
