@@ -76,7 +76,7 @@ def rosenbaum_bounds(treated: Any, control: Any = None, *, gamma: Any = (1.0, 1.
     >>> from epicycle.causal import rosenbaum_bounds
     >>> found = rosenbaum_bounds([5, 8, 9, 12, 7, 10, 6, 11], [3, 5, 8, 5, 1, 6, 7, 3], gamma=[1, 2])
     >>> found.upper.round(3)
-    array([0.012, 0.081])
+    array([0.01 , 0.059])
     """
     d = column("treated", treated)
     if control is not None:
