@@ -15,7 +15,8 @@ from epicycle.causal.graph._markov_equivalence import MarkovEquivalence
 from epicycle.causal.graph._path import Path
 from epicycle.causal.sensitivity._e_value import EValue, e_value
 from epicycle.causal.sensitivity._omitted_variable_bias import OmittedVariableBias, omitted_variable_bias
-from epicycle.causal.sensitivity._refute import Refutation, Refutations, refute
+from epicycle.causal.sensitivity._refutation import Refutation, Refutations
+from epicycle.causal.sensitivity._refute import refute
 from epicycle.causal.sensitivity._rosenbaum_bounds import RosenbaumBounds, rosenbaum_bounds
 
 __all__ = [
