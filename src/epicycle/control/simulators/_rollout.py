@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from epicycle.core._exceptions import DataError
 
 Array = np.ndarray
 
@@ -47,3 +50,33 @@ class Rollout:
         U = self.controls.reshape(-1, *self.controls.shape[-2:])
         made = np.arange(U.shape[1]) < np.reshape(self.lengths, (-1, 1))
         return X[:, :-1][made], U[made], X[:, 1:][made]
+
+
+def follow(
+    step: Callable[[Array, Array], Array],
+    policy: Any,
+    X: Array,
+    steps: int,
+    n_controls: int,
+    limits: tuple[Array, Array] | None = None,
+) -> tuple[Array, Array]:
+    """States (rows, T + 1, n) and controls (rows, T, m) of all rows under a policy, one step after the other."""
+    choose = _by_time(policy)
+    states = np.empty((len(X), steps + 1, X.shape[1]))
+    applied = np.zeros((len(X), steps, n_controls))
+    states[:, 0] = X
+    for t in range(steps):
+        now = states[:, t]
+        u = np.asarray(choose(now.copy(), t), dtype=np.float64).reshape(len(X), n_controls)
+        applied[:, t] = u if limits is None else np.clip(u, *limits)
+        states[:, t + 1] = step(now, applied[:, t])
+    return states, applied
+
+
+def _by_time(policy: Any) -> Callable[[Array, int], Any]:
+    """A policy as a function of states and time."""
+    if hasattr(policy, "control"):
+        return lambda X, t: policy.control(X, time=t)
+    if callable(policy):
+        return lambda X, _: policy(X)
+    raise DataError(f"policy: got {type(policy).__name__}; expected gain and offset, a method control, or a function")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from epicycle._native import control as native
-from epicycle.control.simulators._rollout import Rollout
+from epicycle.control.simulators._rollout import Rollout, follow
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Real, check_parameter
@@ -248,19 +248,17 @@ class Simulator:
         return *(part for part in (states, controls, rewards) if part is not None), last, lengths
 
     def _follow(self, policy: Any, X: Array, steps: int, stop: bool) -> tuple[Array, Array, Array]:
-        choose = _by_time(policy)
-        states = np.empty((len(X), steps + 1, self.n_states))
-        applied = np.zeros((len(X), steps, self.n_controls))
         lengths = np.full(len(X), steps)
-        states[:, 0] = X
-        for t in range(steps):
-            now = states[:, t]
+        times = iter(range(steps))
+
+        def step(now: Array, u: Array) -> Array:
+            t = next(times)
             ended = self.ended(now) if stop else np.zeros(len(X), dtype=bool)
             lengths[ended & (lengths == steps)] = t
-            U = np.asarray(choose(now.copy(), t), dtype=np.float64).reshape(len(X), self.n_controls)
-            applied[:, t] = np.clip(U, self.control_low, self.control_high)
-            states[:, t + 1] = np.where(ended[:, None], now, self.step(now, applied[:, t]))
-        return states, applied, lengths
+            return np.where(ended[:, None], now, self.step(now, u))
+
+        limits = self.control_low, self.control_high
+        return *follow(step, policy, X, steps, self.n_controls, limits), lengths
 
     def _given_controls(self, controls: Any, rows: int, n_steps: int | None) -> Array:
         U = np.ascontiguousarray(controls, dtype=np.float64)
@@ -397,12 +395,3 @@ def _rows(name: str, given: Any, width: int) -> Array:
     if M.ndim not in (1, 2) or M.shape[-1] != width or not np.isfinite(M).all():
         raise DataError(f"{name}: got shape {np.shape(given)}; expected finite numbers ({width},) or (rows, {width})")
     return M
-
-
-def _by_time(policy: Any) -> Callable[[Array, int], Any]:
-    """A policy as a function of states and time."""
-    if hasattr(policy, "control"):
-        return lambda X, t: policy.control(X, time=t)
-    if callable(policy):
-        return lambda X, _: policy(X)
-    raise DataError(f"policy: got {type(policy).__name__}; expected gain and offset, a method control, or a function")
