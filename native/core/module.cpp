@@ -28,6 +28,7 @@ void bind_logistic(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_pomdp(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
@@ -48,8 +49,8 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("control", "Sweeps over the states of a Markov decision process; filters; simulators.",
-         {bind_control, bind_kalman, bind_simulators});
+    bind("control", "Sweeps over the states of a Markov decision process; beliefs; filters; simulators.",
+         {bind_control, bind_kalman, bind_pomdp, bind_simulators});
     bind("cluster",
          "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means, bind_medoids});
