@@ -15,7 +15,8 @@ from epicycle.causal.identification._causal_estimate import CausalEstimate
 from epicycle.causal.identification._check_implications import ImplicationCheck, check_implications
 from epicycle.causal.identification._contrast import Contrast
 from epicycle.causal.identification._hedge import Hedge
-from epicycle.causal.identification._identify import Identification, identify
+from epicycle.causal.identification._identification import Identification
+from epicycle.causal.identification._identify import identify
 from epicycle.causal.identification._independence import Independence, implied_independences
 from epicycle.causal.identification._witness_model import WitnessModel
 

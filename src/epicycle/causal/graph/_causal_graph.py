@@ -17,7 +17,7 @@ from epicycle.core._plot_style import Axes
 from epicycle.core.estimator import in_catalogue
 
 if TYPE_CHECKING:
-    from epicycle.causal.identification._identify import Identification
+    from epicycle.causal.identification._identification import Identification
 
 
 @in_catalogue("causal", "H3", "H4", certificate="exact")

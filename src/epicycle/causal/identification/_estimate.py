@@ -19,7 +19,7 @@ from epicycle.core._parameters import Choice, check_parameter
 from epicycle.core._random import stream
 
 if TYPE_CHECKING:
-    from epicycle.causal.identification._identify import Identification
+    from epicycle.causal.identification._identification import Identification
 
 Array = np.ndarray
 #: A variable with more values is no category to "auto".

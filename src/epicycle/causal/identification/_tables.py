@@ -15,7 +15,7 @@ from epicycle.causal.identification._expression import Named
 from epicycle.core._exceptions import DataError
 
 if TYPE_CHECKING:
-    from epicycle.causal.identification._identify import Identification
+    from epicycle.causal.identification._identification import Identification
 
 Array = np.ndarray
 #: A table with more cells is refused: its estimate would be noise, and it would fill the memory.
