@@ -146,8 +146,8 @@ def matched_difference(
     size = int(in_target.sum())
     tau = float(differences[in_target].mean())
     K = used / M
-    noise = _own_variances(Z, y, t, matcher.n_jobs, K > 0)
     extra = K**2 + (2 * M - 1) / M * K if estimand == "ate" else K * (K - 1 / M)
+    noise = _own_variances(Z, y, t, matcher.n_jobs, extra != 0)
     variance = float(np.sum((differences[in_target] - tau) ** 2) + extra @ noise) / size**2
     claim = "the effect is the mean difference between rows and their nearest matches, which are found exactly"
     if not matcher.replacement:

@@ -25,7 +25,7 @@ _GENERATIONS = 8
 def standardised(X: np.ndarray) -> np.ndarray:
     """Columns in standard deviations; a constant column stays zero."""
     scale = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    return np.asarray((X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0))
 
 
 def whitened(X: np.ndarray) -> np.ndarray:
@@ -60,7 +60,7 @@ def _place(study: Study, column: int | str) -> int:
 
 
 def genetic_weights(
-    study: Study, weights_of: Callable[[np.ndarray], np.ndarray], seed: int
+    study: Study, weights_of: Callable[[np.ndarray], np.ndarray | None], seed: int
 ) -> tuple[np.ndarray, float]:
     """(weights of the standardised covariates, the largest imbalance) of the best generation.
 

@@ -24,7 +24,7 @@ from epicycle.causal.effects._doubly_robust import efficient_scores
 from epicycle.causal.effects._nuisance import fitted, predicted
 from epicycle.causal.effects._study import Study
 
-LEARNERS = ("s", "t", "x", "r", "dr")
+LEARNERS: tuple[str, ...] = ("s", "t", "x", "r", "dr")
 
 
 @dataclass
@@ -45,9 +45,9 @@ class RowEffects:
         at = {role: predicted(model, X) for role, model in self.models.items() if role != "outcome"}
         if self.learner == "s":
             model = self.models["outcome"]
-            return predicted(model, _with_treatment(X, 1.0)) - predicted(model, _with_treatment(X, 0.0))
+            return np.asarray(predicted(model, _with_treatment(X, 1.0)) - predicted(model, _with_treatment(X, 0.0)))
         if self.learner == "t":
-            return at["outcome1"] - at["outcome0"]
+            return np.asarray(at["outcome1"] - at["outcome0"])
         if self.learner == "x":
             e = np.clip(at["propensity"], self.clip, 1 - self.clip)
             return np.asarray(e * at["effect0"] + (1 - e) * at["effect1"])

@@ -210,7 +210,8 @@ def _matching(study: Study, options: Options) -> Estimate:
         found.facts["largest_imbalance"] = worst
     else:
         found = run(whitened(X) if options.distance == "mahalanobis" else standardised(X))
-    found.weights = np.bincount(source, found.weights, study.n_rows) / study.w
+    if found.weights is not None:
+        found.weights = np.bincount(source, found.weights, study.n_rows) / study.w
     found.propensity = e
     return found
 
