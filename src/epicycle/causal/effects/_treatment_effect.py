@@ -61,11 +61,11 @@ class TreatmentEffect(Estimator):
         arms overlap most (`method` "ipw" only). "cate" models the effects of rows as well, for :meth:`predict`.
     method : str, default="auto"
         "difference" of means; "regression" with interactions (Lin); "matching"; "strata" of the propensity score;
-        inverse probability weights "ipw"; weights that balance the covariates exactly, "cbps" by a logistic
-        propensity and "entropy" nearest to equal ones; doubly robust and cross-fitted "aipw" (the interactive model
-        of double machine learning) and "tmle"; "dml", double machine learning of the partially linear model, for which
-        the treatment may be numeric. For "cate": "regression" and the meta-learners "s_learner", "t_learner",
-        "x_learner", "r_learner" and "dr_learner". "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for
+        inverse probability weights "ipw"; weights that balance the covariates exactly, "cbps" by a logistic propensity
+        and "entropy" nearest to equal ones; doubly robust and cross-fitted "aipw" (the interactive model of double
+        machine learning) and "tmle"; "dml", double machine learning of the partially linear model, for which the
+        treatment may be numeric. For "cate": "regression" and the meta-learners "s_learner", "t_learner", "x_learner",
+        "r_learner" and "dr_learner". "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for
         "cate"), and "dml" for a numeric one, whose effect is that of one unit.
     treatment_column : int or str, default=-1
         The column of X that is the treatment where `fit` gets none: a position, or a name in a data frame.
