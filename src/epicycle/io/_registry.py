@@ -89,6 +89,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Certificate": ("epicycle.core._certificate", "Certificate", _DATACLASS),
     "epicycle.MultivariateNormal": ("epicycle.stats._multivariate_normal", "MultivariateNormal", _OWN),
     "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
+    "epicycle.control.FittedQIteration": ("epicycle.control.continuous._fitted_q_iteration", "FittedQIteration", _OWN),
     "epicycle.causal.Constant": ("epicycle.causal.effects._nuisance", "Constant", _DATACLASS),
     "epicycle.causal.RowEffects": ("epicycle.causal.effects._meta_learners", "RowEffects", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
