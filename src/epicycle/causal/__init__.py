@@ -13,6 +13,14 @@ from epicycle.causal.graph._causal_graph import CausalGraph
 from epicycle.causal.graph._instrument import Instrument
 from epicycle.causal.graph._markov_equivalence import MarkovEquivalence
 from epicycle.causal.graph._path import Path
+from epicycle.causal.identification._causal_estimate import CausalEstimate
+from epicycle.causal.identification._check_implications import ImplicationCheck, check_implications
+from epicycle.causal.identification._contrast import Contrast
+from epicycle.causal.identification._hedge import Hedge
+from epicycle.causal.identification._identification import Identification
+from epicycle.causal.identification._identify import identify
+from epicycle.causal.identification._independence import Independence, implied_independences
+from epicycle.causal.identification._witness_model import WitnessModel
 from epicycle.causal.sensitivity._e_value import EValue, e_value
 from epicycle.causal.sensitivity._omitted_variable_bias import OmittedVariableBias, omitted_variable_bias
 from epicycle.causal.sensitivity._refutation import Refutation, Refutations
@@ -20,12 +28,18 @@ from epicycle.causal.sensitivity._refute import refute
 from epicycle.causal.sensitivity._rosenbaum_bounds import RosenbaumBounds, rosenbaum_bounds
 
 __all__ = [
+    "CausalEstimate",
     "CausalGraph",
     "ConfidenceSet",
+    "Contrast",
     "DifferenceInDifferences",
     "Discovery",
     "EValue",
+    "Hedge",
     "HypothesisTest",
+    "Identification",
+    "ImplicationCheck",
+    "Independence",
     "Instrument",
     "InstrumentalVariables",
     "MarkovEquivalence",
@@ -37,8 +51,12 @@ __all__ = [
     "RosenbaumBounds",
     "SyntheticControl",
     "TreatmentEffect",
+    "WitnessModel",
+    "check_implications",
     "discover",
     "e_value",
+    "identify",
+    "implied_independences",
     "omitted_variable_bias",
     "refute",
     "rosenbaum_bounds",
