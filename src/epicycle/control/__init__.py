@@ -26,14 +26,19 @@ from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
 from epicycle.control.simulators._rollout import Rollout
 from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
+from epicycle.control.systems._ddp import DDP, TrajectorySolution, iLQR
 from epicycle.control.systems._feature_dynamics import FeatureDynamics
 from epicycle.control.systems._linear_dynamics import LinearDynamics
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
+from epicycle.control.systems._mpc import MPC, MPCRun
+from epicycle.control.systems._trajectory_cost import QuadraticCost, SmoothCost
 
 __all__ = [
+    "DDP",
     "LQR",
     "MDP",
+    "MPC",
     "BackwardInductionSolution",
     "Bicycle",
     "CartPole",
@@ -46,16 +51,21 @@ __all__ = [
     "KalmanSmootherResult",
     "LQRSolution",
     "LinearDynamics",
+    "MPCRun",
     "MountainCar",
     "ParticleFilter",
     "PlanningSolution",
+    "QuadraticCost",
     "Quadrotor2D",
     "Rollout",
     "Simulator",
+    "SmoothCost",
+    "TrajectorySolution",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
     "generalized_policy_iteration",
+    "iLQR",
     "linear_program",
     "linearize",
     "modified_policy_iteration",
