@@ -16,7 +16,7 @@ seconds = 0.05 * np.arange(61)
 left.plot(seconds, best.states[:, 0], label="angle from upright (radians)")
 left.step(seconds[:-1], best.controls[:, 0], where="post", label="torque")
 left.axhline(0, color="0.5", lw=0.8)
-left.set_xlabel("seconds")
+left.set(xlabel="seconds", ylim=(-2.4, 6.2))
 left.legend()
 for name, solution in solutions.items():
     right.semilogy(solution.history.gradient, ".-", label=name)
