@@ -1,6 +1,8 @@
 """Planning and control: decision processes, linear systems, and their solutions."""
 
 from epicycle.control import worlds
+from epicycle.control.agents._environment import MDPEnvironment
+from epicycle.control.agents._model_based_agent import ModelBasedAgent
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
@@ -17,6 +19,14 @@ from epicycle.control.mdp._policy_iteration import (
     policy_iteration,
 )
 from epicycle.control.mdp._value_iteration import value_iteration
+from epicycle.control.pomdp._heuristic_search import heuristic_search_value_iteration
+from epicycle.control.pomdp._incremental_pruning import incremental_pruning
+from epicycle.control.pomdp._informed_bound import fast_informed_bound
+from epicycle.control.pomdp._online_search import OnlineSearchResult, online_search
+from epicycle.control.pomdp._point_based import point_based_value_iteration
+from epicycle.control.pomdp._pomdp import POMDP
+from epicycle.control.pomdp._pomdp_solution import POMDPSolution
+from epicycle.control.pomdp._qmdp import qmdp
 from epicycle.control.simulators._bicycle import Bicycle
 from epicycle.control.simulators._cart_pole import CartPole
 from epicycle.control.simulators._environment import Environment
@@ -39,6 +49,7 @@ __all__ = [
     "LQR",
     "MDP",
     "MPC",
+    "POMDP",
     "BackwardInductionSolution",
     "Bicycle",
     "CartPole",
@@ -51,8 +62,12 @@ __all__ = [
     "KalmanSmootherResult",
     "LQRSolution",
     "LinearDynamics",
+    "MDPEnvironment",
     "MPCRun",
+    "ModelBasedAgent",
     "MountainCar",
+    "OnlineSearchResult",
+    "POMDPSolution",
     "ParticleFilter",
     "PlanningSolution",
     "QuadraticCost",
@@ -64,13 +79,19 @@ __all__ = [
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
+    "fast_informed_bound",
     "generalized_policy_iteration",
+    "heuristic_search_value_iteration",
     "iLQR",
+    "incremental_pruning",
     "linear_program",
     "linearize",
     "modified_policy_iteration",
+    "online_search",
+    "point_based_value_iteration",
     "policy_evaluation",
     "policy_iteration",
+    "qmdp",
     "value_iteration",
     "worlds",
 ]
