@@ -1,4 +1,4 @@
-"""`DDP` and `iLQR`: locally best trajectories of nonlinear systems.
+"""`DDP`: locally best trajectories of nonlinear systems.
 
 Minimise  J(u) = sum_{t<T} l(x_t, u_t) + l_T(x_T)  with  x_{t+1} = f(x_t, u_t)  and  low <= u_t <= high.
 
@@ -10,14 +10,15 @@ model of the cost to go, with the curvature of f (DDP) or without it (iLQR); a f
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from epicycle.control.systems._box_qp import box_qp
 from epicycle.control.systems._controlled_system import ControlledSystem
-from epicycle.control.systems._trajectory_cost import Expansion
+from epicycle.control.systems._cost_expansion import Expansion
+from epicycle.control.systems._trajectory_solution import TrajectorySolution
 from epicycle.core._certificate import Certificate
 from epicycle.core._checks import count
 from epicycle.core._exceptions import ConvergenceWarning, DataError
@@ -31,58 +32,6 @@ LENGTHS = 0.5 ** np.arange(12)
 _ENOUGH = 1e-4  # share of the promised decrease that a step has to bring
 _GROWTH, _LEAST, _MOST = 2.0, 1e-8, 1e12  # of the regularisation, relative to the curvature of the controls' cost
 _ROUNDING = 1e-15
-
-
-@dataclass(frozen=True)
-class TrajectorySolution:
-    r"""Trajectory with the feedback :math:`u = \mathrm{clip}(u_t + K_t (x - x_t))` around it.
-
-    Attributes
-    ----------
-    states : array (T + 1, n)
-        States :math:`x_t`.
-    controls : array (T, m)
-        Controls :math:`u_t`.
-    gain : array (T, m, n)
-        :math:`K_t`; rows of controls that are held at a limit are zero.
-    cost : float
-        Cost of the trajectory.
-    n_iter : int
-        Number of accepted steps.
-    history : History
-        Cost, relative size of the gradient, length of the step and regularisation after each; the cost never rises.
-    certificate : Certificate
-        Largest entry of the projected gradient, relative to the terms that cancel in it.
-    """
-
-    states: Array = field(repr=False)
-    controls: Array = field(repr=False)
-    gain: Array = field(repr=False)
-    control_low: Array = field(repr=False)
-    control_high: Array = field(repr=False)
-    cost: float
-    n_iter: int
-    history: History = field(repr=False)
-    certificate: Certificate
-
-    def control(self, x: Any, time: int = 0) -> Array:
-        """Control in a state near the trajectory.
-
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-        time : int, default=0
-            Time, below T.
-
-        Returns
-        -------
-        array (m,) or (rows, m)
-        """
-        if not 0 <= time < len(self.controls):
-            raise DataError(f"time={time}: expected 0 to {len(self.controls) - 1}, the times of the trajectory")
-        u = self.controls[time] + (np.asarray(x) - self.states[time]) @ self.gain[time].T
-        return np.asarray(np.clip(u, self.control_low, self.control_high))
 
 
 @dataclass
@@ -292,51 +241,6 @@ class DDP:
         history = History(cost=J, gradient=gradient, step=length, regularization=weights)
         limits = system.low, system.high
         return TrajectorySolution(path.X, path.U, gain, *limits, path.J, len(rows) - 1, history, certificate)
-
-
-@in_catalogue("control", "G5", certificate="projected gradient")
-class iLQR(DDP):  # noqa: N801  (its name in the literature)
-    """Iterative LQR: ``DDP`` without the second derivatives of the dynamics.
-
-    Its rounds are cheaper and its models convex; near the solution it gains digits at a steady rate and not twice as
-    many in every round.
-
-    Parameters
-    ----------
-    dynamics : Simulator, model with step and derivatives, or callable
-        As for ``DDP``.
-    cost : QuadraticCost, SmoothCost, or an object with their methods
-        Cost of a trajectory.
-    control_low, control_high : float or arrays (m,), optional
-        Limits of the controls.
-    tol : float, default=1e-6
-        Relative size of the projected gradient at which the trajectory counts as stationary.
-    max_iter : int, default=500
-        Largest number of rounds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from epicycle.control import QuadraticCost, Quadrotor2D, iLQR
-    >>> body = Quadrotor2D()
-    >>> cost = QuadraticCost(np.eye(6), 0.1 * np.eye(2), Q_final=100 * np.eye(6), control_target=body.hover)
-    >>> solution = iLQR(body, cost).solve([1.0, -1.0, 0.0, 0.0, 0.0, 0.0], np.tile(body.hover, (150, 1)))
-    >>> bool(abs(solution.states[-1]).max() < 0.1), solution.certificate.holds
-    (True, True)
-    """
-
-    def __init__(
-        self,
-        dynamics: Any,
-        cost: Any,
-        *,
-        control_low: Any = None,
-        control_high: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 500,
-    ) -> None:
-        limits = {"control_low": control_low, "control_high": control_high}
-        super().__init__(dynamics, cost, **limits, second_order=False, tol=tol, max_iter=max_iter)
 
 
 def _n_controls(dynamics: Any, cost: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control.systems._ddp import DDP, TrajectorySolution
+from epicycle.control.systems._ddp import DDP
+from epicycle.control.systems._trajectory_solution import TrajectorySolution
 from epicycle.core._checks import count
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
