@@ -3,6 +3,10 @@
 from epicycle.control import worlds
 from epicycle.control.agents._environment import MDPEnvironment
 from epicycle.control.agents._model_based_agent import ModelBasedAgent
+from epicycle.control.continuous._discretize import discretize
+from epicycle.control.continuous._fitted_q_iteration import FittedQIteration
+from epicycle.control.continuous._fitted_value_iteration import FittedValueIteration
+from epicycle.control.continuous._grid_solution import GridSolution
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
@@ -59,6 +63,9 @@ __all__ = [
     "Environment",
     "ExtendedKalmanFilter",
     "FeatureDynamics",
+    "FittedQIteration",
+    "FittedValueIteration",
+    "GridSolution",
     "InvertedPendulum",
     "KalmanFilter",
     "KalmanFilterResult",
@@ -82,6 +89,7 @@ __all__ = [
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
+    "discretize",
     "fast_informed_bound",
     "generalized_policy_iteration",
     "heuristic_search_value_iteration",
