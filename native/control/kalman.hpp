@@ -55,6 +55,8 @@ struct FilterStore {
 
 class KalmanStep {
 public:
+    static constexpr bool settles = true;  // gains of one time serve for the next once covariances have settled
+
     explicit KalmanStep(const StateSpace &m)
         : m_(m), m0_(m.mean, m.mean + m.n), P_(m.cov, m.cov + m.n * m.n), work_(m.n * m.n), vec_(m.n) {}
 
@@ -94,7 +96,7 @@ public:
             error_[i] = e;
             total -= 0.5 * (std::log(s) + e * e / s);
         }
-        return total - log_scale_ - 0.5 * 1.8378770664093454836 * static_cast<double>(seen());  // log(2 pi)
+        return total - constants();
     }
 
     // x(t + 1) given what was seen up to t.
@@ -117,7 +119,11 @@ public:
             }
     }
 
-private:
+protected:
+    double constants() const {
+        return log_scale_ + 0.5 * 1.8378770664093454836 * static_cast<double>(seen());  // log(2 pi)
+    }
+
     // Rows and entries that are seen at time t, made independent; false where V has no Cholesky factor there.
     bool whiten(std::size_t t, const double *y) {
         const std::size_t n = m_.n, p = m_.p;
@@ -178,11 +184,11 @@ inline bool any_missing(const double *y, std::size_t p) {
 
 // The filter; returns the log-likelihood, NaN where a covariance of observations has no factor. Once the covariance
 // of a model that does not change has settled to rounding, only means are computed.
-template <class Poll>
+template <class Step, class Poll>
 double kalman_filter(const StateSpace &m, const double *y, const FilterStore &out, Poll poll) {
     const std::size_t n = m.n, p = m.p;
-    KalmanStep step(m);
-    const bool constant = m.A.constant() && m.C.constant() && m.W.constant() && m.V.constant();
+    Step step(m);
+    const bool constant = Step::settles && m.A.constant() && m.C.constant() && m.W.constant() && m.V.constant();
     std::vector<double> last(n * n), settled(n * n);
     bool repeat = false, complete = false;
     double total = 0.0;
