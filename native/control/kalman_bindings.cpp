@@ -81,8 +81,8 @@ void bind_kalman(nb::module_ &m) {
             std::vector<double> sm(steps * n), sc(steps * n * n), lag(pairs * n * n);
             {
                 nb::gil_scoped_release nogil;
-                kalman_smoother(model, y.data(), predicted_mean.data(), predicted_cov.data(), filtered_cov.data(),
-                                sm.data(), sc.data(), lagged ? lag.data() : nullptr, Interrupts{});
+                KalmanSmoother(model, y.data(), predicted_mean.data(), predicted_cov.data(), filtered_cov.data())
+                    .run(sm.data(), sc.data(), lagged ? lag.data() : nullptr, Interrupts{});
             }
             return nb::make_tuple(array_out(std::move(sm), steps, n), array_out(std::move(sc), steps, n, n),
                                   array_out(std::move(lag), pairs, n, n));
