@@ -48,6 +48,9 @@ from .bayes import (
     BayesianRidge as BayesianRidge,
     MultivariateNormal as MultivariateNormal,
 )
+from .causal import (
+    TreatmentEffect as TreatmentEffect,
+)
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,

@@ -6,20 +6,40 @@ from epicycle.causal.designs._hypothesis_test import HypothesisTest
 from epicycle.causal.designs._instrumental_variables import InstrumentalVariables
 from epicycle.causal.designs._regression_discontinuity import RegressionDiscontinuity
 from epicycle.causal.designs._synthetic_control import SyntheticControl
+from epicycle.causal.effects._treatment_effect import TreatmentEffect
 from epicycle.causal.graph._causal_graph import CausalGraph
 from epicycle.causal.graph._instrument import Instrument
 from epicycle.causal.graph._markov_equivalence import MarkovEquivalence
 from epicycle.causal.graph._path import Path
+from epicycle.causal.identification._causal_estimate import CausalEstimate
+from epicycle.causal.identification._check_implications import ImplicationCheck, check_implications
+from epicycle.causal.identification._contrast import Contrast
+from epicycle.causal.identification._hedge import Hedge
+from epicycle.causal.identification._identification import Identification
+from epicycle.causal.identification._identify import identify
+from epicycle.causal.identification._independence import Independence, implied_independences
+from epicycle.causal.identification._witness_model import WitnessModel
 
 __all__ = [
+    "CausalEstimate",
     "CausalGraph",
     "ConfidenceSet",
+    "Contrast",
     "DifferenceInDifferences",
+    "Hedge",
     "HypothesisTest",
+    "Identification",
+    "ImplicationCheck",
+    "Independence",
     "Instrument",
     "InstrumentalVariables",
     "MarkovEquivalence",
     "Path",
     "RegressionDiscontinuity",
     "SyntheticControl",
+    "TreatmentEffect",
+    "WitnessModel",
+    "check_implications",
+    "identify",
+    "implied_independences",
 ]

@@ -1,6 +1,12 @@
 """Planning and control: decision processes, linear systems, and their solutions."""
 
 from epicycle.control import worlds
+from epicycle.control.agents._environment import MDPEnvironment
+from epicycle.control.agents._model_based_agent import ModelBasedAgent
+from epicycle.control.continuous._discretize import discretize
+from epicycle.control.continuous._fitted_q_iteration import FittedQIteration
+from epicycle.control.continuous._fitted_value_iteration import FittedValueIteration
+from epicycle.control.continuous._grid_solution import GridSolution
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
@@ -49,12 +55,17 @@ __all__ = [
     "Environment",
     "ExtendedKalmanFilter",
     "FeatureDynamics",
+    "FittedQIteration",
+    "FittedValueIteration",
+    "GridSolution",
     "InvertedPendulum",
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
     "LQRSolution",
     "LinearDynamics",
+    "MDPEnvironment",
+    "ModelBasedAgent",
     "MountainCar",
     "OnlineSearchResult",
     "POMDPSolution",
@@ -66,6 +77,7 @@ __all__ = [
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
+    "discretize",
     "fast_informed_bound",
     "generalized_policy_iteration",
     "heuristic_search_value_iteration",
