@@ -62,8 +62,8 @@ TASK = Task(
     name="kalman_smoother",
     title="Smoothed states of a linear state-space model with four states, two observed, 20,000 times",
     description="""\
-The model of `kalman_filter`. At equal quality smoothed means and covariances agree to 1e-6. statsmodels is compiled, the
-loops of filterpy are Python's.""",
+The model of `kalman_filter`. At equal quality smoothed means and covariances agree to 1e-6. statsmodels is compiled,
+the loops of filterpy are Python's.""",
     make=make,
     implementations=(
         Implementation("epicycle", "epicycle", epicycle_smoother),

@@ -87,8 +87,8 @@ TASK = Task(
     name="pomdp",
     title="Sixty sweeps of point-based value iteration: a hundred states, sixteen observations, a hundred beliefs",
     description="""\
-A grid of ten by ten cells whose four sensors are each wrong in a tenth of the cases. All make the same backups from the
-same vectors; at equal quality the values agree to 1e-9. pomdp_py has no planner of its own for problems of this size.""",
+A grid of ten by ten cells whose four sensors are each wrong in a tenth of the cases. All make the same backups
+from the same vectors; at equal quality the values agree to 1e-9. pomdp_py has no planner for problems of this size.""",
     make=make,
     implementations=(
         Implementation("epicycle", "epicycle", epicycle_backups),
