@@ -42,7 +42,6 @@ class LinearMixture(LikelihoodMixture):
         "    Weights to start from, in place of those of `init_params`.",
         "probabilities_init": "probabilities_init : array-like of shape (n_components, n_features), optional\n"
         "    Probabilities to start from, strictly between 0 and 1.",
-        "probabilities_": "probabilities_ : ndarray of shape (n_components, n_features)",
     }
 
     alpha: float
