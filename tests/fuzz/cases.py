@@ -234,16 +234,15 @@ def draw(seed: int, only: str | None = None) -> Case:
     cls = classes[np.random.default_rng([seed, 1]).integers(len(classes))]
     rng = np.random.default_rng(seed)
     model = cls(**draw_parameters(cls, rng))
-    tags = get_tags(cls())
+    tags, takes = get_tags(cls()), inspect.signature(model.fit).parameters
     X = draw_table(rng, tags.input_tags.sparse)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if tags.estimator_type == "classifier":
         y = draw_labels(n, rng)
-    elif tags.estimator_type == "regressor" or tags.target_tags.required:
+    elif tags.estimator_type == "regressor" or tags.target_tags.required or "treatment" in takes:
         y = draw_numbers(n, rng, tags.target_tags.multi_output)
     else:
         y = None
-    takes = inspect.signature(model.fit).parameters
     weight = draw_weights(n, rng) if "sample_weight" in takes else None
     given = {} if weight is None else {"sample_weight": weight}
     if "treatment" in takes and rng.random() < 0.8:  # of methods that take one beside X

@@ -17,6 +17,7 @@ from epicycle.linear._storage import stored_type
 from epicycle.linear.epicycles._newton import _steps
 from epicycle.linear.least_squares._direct import _root_of_factor
 from epicycle.linear.least_squares._objective import excess_certificate
+from epicycle.linear.logistic._logistic_regression import _attributes
 
 
 @pytest.fixture
@@ -429,3 +430,22 @@ def test_standardised_distances_of_constant_columns_and_sparse_rows(rng):
     assert_allclose(found, np.abs(A[:, 1:] - A[:, 1]) / A[:, 1].std(ddof=1), atol=1e-12)
     with pytest.raises(DataTypeError, match="sparse"):
         metrics.pairwise_distances(sp.csr_array(A), metric="seuclidean")
+
+
+def test_coefficients_beyond_float32_are_kept_in_float64():
+    kept = _attributes(
+        np.array([[1e50, 1.0]]),
+        np.zeros(1),
+        classes=np.arange(2),
+        constant=None,
+        present=None,
+        sparse=False,
+        dtype=np.dtype(np.float32),
+    )
+    assert kept["coef_"].dtype == np.float64
+
+
+def test_a_posterior_whose_squares_overflow_is_refused_by_name(rng):
+    A, y = 1e150 * rng.normal(size=(30, 40)), rng.normal(size=30)
+    with pytest.raises(DataError, match="X, y and the prior"):
+        ep.BayesianLinearRegression(intercept_precision=1e300, noise_rate=1.5).fit(A, y)
