@@ -40,14 +40,22 @@ from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
 from epicycle.control.simulators._rollout import Rollout
 from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
+from epicycle.control.systems._ddp import DDP
 from epicycle.control.systems._feature_dynamics import FeatureDynamics
+from epicycle.control.systems._ilqr import iLQR
 from epicycle.control.systems._linear_dynamics import LinearDynamics
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
+from epicycle.control.systems._mpc import MPC, MPCRun
+from epicycle.control.systems._quadratic_cost import QuadraticCost
+from epicycle.control.systems._smooth_cost import SmoothCost
+from epicycle.control.systems._trajectory_solution import TrajectorySolution
 
 __all__ = [
+    "DDP",
     "LQR",
     "MDP",
+    "MPC",
     "POMDP",
     "BackwardInductionSolution",
     "Bicycle",
@@ -65,15 +73,19 @@ __all__ = [
     "LQRSolution",
     "LinearDynamics",
     "MDPEnvironment",
+    "MPCRun",
     "ModelBasedAgent",
     "MountainCar",
     "OnlineSearchResult",
     "POMDPSolution",
     "ParticleFilter",
     "PlanningSolution",
+    "QuadraticCost",
     "Quadrotor2D",
     "Rollout",
     "Simulator",
+    "SmoothCost",
+    "TrajectorySolution",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
@@ -81,6 +93,7 @@ __all__ = [
     "fast_informed_bound",
     "generalized_policy_iteration",
     "heuristic_search_value_iteration",
+    "iLQR",
     "incremental_pruning",
     "linear_program",
     "linearize",
