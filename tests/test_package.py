@@ -76,7 +76,7 @@ def test_package_is_typed():
 #: Modules named after a family of public names, by the word that they share in the field, not after one of them.
 FAMILIES = {
     "automl._parts": "reading the parts of a data set from files",
-    "automl._tables": "reading tables",
+    "automl.tables._tables": "reading tables",
     "bayes.sampling._constraints": "constraints of parameters",
     "bayes.sampling._diagnostics": "diagnostics of Markov chains",
     "bayes.sampling._native_models": "models with compiled densities",

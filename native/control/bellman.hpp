@@ -25,12 +25,21 @@ struct DecisionProcess {
 
     std::size_t states() const { return P.cols; }
 
-    // R(k) + discount * sum_j P(k, j) v(j)
+    // R(k) + discount * sum_j P(k, j) v(j). Successors lie anywhere: where the values do not fit into the caches next
+    // to a core, those of the rows to come are asked for while these are added up.
     double backup(std::size_t k, const double *v) const {
+        constexpr std::size_t near = std::size_t{1} << 16, ahead = 40;
+        const auto begin = static_cast<std::size_t>(P.indptr[k]), end = static_cast<std::size_t>(P.indptr[k + 1]);
         double sum = 0.0;
-        const auto end = static_cast<std::size_t>(P.indptr[k + 1]);
-        for (auto e = static_cast<std::size_t>(P.indptr[k]); e < end; ++e)
+        if (states() <= near) {
+            for (std::size_t e = begin; e < end; ++e) sum += P.data[e] * v[static_cast<std::size_t>(P.indices[e])];
+            return reward[k] + discount * sum;
+        }
+        const auto last = static_cast<std::size_t>(P.indptr[P.rows]) - 1;
+        for (std::size_t e = begin; e < end; ++e) {
+            __builtin_prefetch(v + static_cast<std::size_t>(P.indices[std::min(e + ahead, last)]));
             sum += P.data[e] * v[static_cast<std::size_t>(P.indices[e])];
+        }
         return reward[k] + discount * sum;
     }
 

@@ -64,13 +64,15 @@ void bind_bellman(nb::module_ &m) {
                 nb::gil_scoped_release nogil;
                 const Interrupts poll;
                 std::vector<double> other(n);
+                double *from = values.data(), *to = other.data();
                 for (std::size_t sweep = 0; sweep < sweeps; ++sweep) {
-                    const Change c = improve(mdp, values.data(), other.data(), choice.data(), relax, size);
-                    std::copy(other.begin(), other.end(), values.data());
+                    const Change c = improve(mdp, from, to, choice.data(), relax, size);
+                    std::swap(from, to);
                     changes.insert(changes.end(), {c.low, c.high});
                     if (!(c.high - c.low > stop)) break;
                     poll();
                 }
+                if (from != values.data()) std::copy(from, from + n, values.data());
             }
             const std::size_t done = changes.size() / 2;
             return array_out(std::move(changes), done, 2);

@@ -13,6 +13,7 @@ void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
 void bind_glm(nb::module_ &m);
+void bind_graph(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
@@ -27,8 +28,10 @@ void bind_logistic(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_pomdp(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_simulators(nb::module_ &m);
 void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
@@ -46,7 +49,8 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
-    bind("control", "Sweeps over the states of a Markov decision process; filters.", {bind_control, bind_kalman});
+    bind("control", "Sweeps over the states of a Markov decision process; beliefs; filters; simulators.",
+         {bind_control, bind_kalman, bind_pomdp, bind_simulators});
     bind("cluster",
          "The nearest of many centres; clusters of high density; trees of clusters; criteria of clusterings.",
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means, bind_medoids});
@@ -55,6 +59,7 @@ NB_MODULE(_native, m) {
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});
+    bind("graph", "Directed graphs: d-connection, reachability.", {bind_graph});
     bind("hmm", "Hidden Markov chains: posteriors, most probable paths, densities of states.", {bind_hmm});
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});

@@ -4,6 +4,7 @@ from . import (
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
+    causal as causal,
     cluster as cluster,
     control as control,
     data as data,
@@ -47,6 +48,9 @@ from .bayes import (
     BayesianRidge as BayesianRidge,
     MultivariateNormal as MultivariateNormal,
 )
+from .causal import (
+    TreatmentEffect as TreatmentEffect,
+)
 from .cluster import (
     DBSCAN as DBSCAN,
     HDBSCAN as HDBSCAN,
@@ -68,6 +72,7 @@ from .cluster import (
 )
 from .control import (
     MDP as MDP,
+    POMDP as POMDP,
 )
 from .core._certificate import (
     Certificate as Certificate,

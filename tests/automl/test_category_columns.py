@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 import epicycle as ep
-from epicycle.automl._data_checks import profile_columns
-from epicycle.automl._streams import blocks_of
+from epicycle.automl.checks._data_checks import profile_columns
+from epicycle.automl.tables._streams import blocks_of
 
 LEVELS, ANSWERS = ["green", "red", "unused"], ["no", "yes"]
 

@@ -6,9 +6,9 @@ import pyarrow.compute as pc
 import pytest
 
 import epicycle as ep
-from epicycle.automl._data_checks import DataIssue, leaking_columns
 from epicycle.automl._metrics import metric_for
-from epicycle.automl._part_checks import drift_between, duplicates, with_effect
+from epicycle.automl.checks._data_checks import DataIssue, leaking_columns
+from epicycle.automl.checks._part_checks import drift_between, duplicates, with_effect
 
 TREE = {"time": 1.5, "models": "decisiontree"}
 

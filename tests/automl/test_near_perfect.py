@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import epicycle as ep
-from epicycle.automl._near_perfect import alarm, explained, is_nearly_perfect
+from epicycle.automl.checks._near_perfect import alarm, explained, is_nearly_perfect
 
 
 def rentals(n=600, seed=0):
@@ -53,7 +53,7 @@ def test_a_column_that_was_named_is_not_named_again():
 
 def test_where_the_time_is_up_the_most_important_are_named(monkeypatch):
     monkeypatch.setattr("epicycle.automl._budget.Budget.left", lambda self, keep=0.0: self.seconds - keep)
-    monkeypatch.setattr("epicycle.automl._near_perfect._MAX_COLUMNS", 1)
+    monkeypatch.setattr("epicycle.automl.checks._near_perfect._MAX_COLUMNS", 1)
     run = ep.train(rentals(), "all", task="regression", time=1, models="ridge")
     (found,) = [w for w in run.warnings if w.kind == "leakage"]
     assert set(found.columns[:2]) == {"guests", "members"}

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import epicycle as ep
-from epicycle.automl._streams import blocks_of
+from epicycle.automl.tables._streams import blocks_of
 from epicycle.cli import main
 from epicycle.exceptions import DataFileError
 

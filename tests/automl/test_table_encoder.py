@@ -14,9 +14,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import epicycle as ep
 from epicycle import TableEncoder, TableModel
-from epicycle.automl._columns import as_dates, kind_of_column
-from epicycle.automl._table_encoder import Coded
-from epicycle.automl._tables import read_table
+from epicycle.automl.tables._columns import as_dates, kind_of_column
+from epicycle.automl.tables._table_encoder import Coded
+from epicycle.automl.tables._tables import read_table
 from epicycle.exceptions import DataError, ParameterError
 
 KINDS = {"size": "number", "weight": "number", "colour": "category", "day": "date", "answer": "target"}

@@ -279,3 +279,29 @@ def test_bad_arguments():
     with pytest.raises(DataError, match="initial_values"):
         value_iteration(mdp, initial_values=[1, 2, 3])
     assert MDP(P1, [0, 1]).unreachable_states().tolist() == [0]
+
+
+def test_pictures_show_the_values_and_the_policy():
+    import matplotlib.pyplot as plt
+
+    rental = policy_iteration(worlds.car_rental(max_cars=4, max_moved=2))
+    gamble = policy_iteration(worlds.gambler(8))
+    assert_array_equal(rental.plot_values().images[0].get_array(), rental.values.reshape(5, 5))
+    assert_array_equal(rental.plot_policy().images[0].get_array(), rental.policy.reshape(5, 5))
+    assert_array_equal(gamble.plot_values().lines[0].get_ydata(), gamble.values)
+    drawn = gamble.plot_policy().lines[0].get_ydata()
+    assert_array_equal(drawn[1:-1], gamble.policy[1:-1])
+    assert np.isnan(drawn[[0, -1]]).all()  # the ends have no action
+    named = policy_iteration(MDP(P1, [0, 1], 0.9, states=["a", "b"], actions=["go"])).plot_policy()
+    assert [t.get_text() for t in named.get_xticklabels()] == ["a", "b"]
+    assert [t.get_text() for t in named.get_yticklabels()] == ["go"]
+    plt.close("all")
+
+
+def test_large_processes_without_near_successors_are_solved_without_factors(monkeypatch):
+    # Factors of a random chain fill up: 20,000 states would take minutes and gigabytes.
+    monkeypatch.setattr("scipy.sparse.linalg.splu", lambda *_: pytest.fail("factorised"))
+    mdp = worlds.random_mdp(2000, 3, discount=0.999, random_state=4)
+    exact = policy_iteration(mdp)
+    assert exact.certificate.value < 1e-11
+    assert_allclose(exact.values, modified_policy_iteration(mdp, tol=1e-10).values, rtol=1e-8)

@@ -10,6 +10,7 @@ import epicycle as ep
 from epicycle import (
     automl,
     bayes,
+    causal,
     control,
     data,
     diagnose,
@@ -31,6 +32,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 MODULES = {
     "automl": automl,
     "bayes": bayes,
+    "causal": causal,
     "control": control,
     "data": data,
     "diagnose": diagnose,

@@ -7,6 +7,7 @@ from epicycle._native import (
     control as control,
     core as core,
     glm as glm,
+    graph as graph,
     hmm as hmm,
     kernel as kernel,
     linear as linear,

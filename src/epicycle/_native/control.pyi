@@ -1,4 +1,4 @@
-"""Kernels: sweeps over the states of a Markov decision process."""
+"""Kernels: sweeps over the states of a Markov decision process, beliefs, filters."""
 
 from typing import Any
 
@@ -56,3 +56,74 @@ def kalman_smoother(
     filtered_cov: Array,
     lagged: bool,
 ) -> tuple[Array, Array, Array]: ...
+def belief_backup(
+    P: Any, reward: Array, observation: Array, discount: float, vectors: Array, beliefs: Array, threads: int
+) -> tuple[Array, Array, Array]: ...
+def belief_upper_backup(
+    P: Any,
+    reward: Array,
+    observation: Array,
+    discount: float,
+    corner: Array,
+    vectors: Array,
+    points: Array,
+    values: Array,
+    beliefs: Array,
+    threads: int,
+) -> Array: ...
+def belief_upper(corner: Array, vectors: Array, points: Array, values: Array, beliefs: Array) -> Array: ...
+def informed_bound(
+    P: Any,
+    reward: Array,
+    observation: Array,
+    discount: float,
+    vectors: Array,
+    sweeps: int,
+    stop: float,
+    threads: int,
+) -> Array: ...
+def belief_search(
+    P: Any,
+    reward: Array,
+    observation: Array,
+    discount: float,
+    start: Array,
+    low: Array,
+    low_actions: Array,
+    corner: Array,
+    high: Array,
+    tolerance: float,
+    floor: float,
+    share: float,
+    trials: int,
+    depth: int,
+    seconds: float,
+) -> tuple[Array, Array, Array, Array, Array, Array]: ...
+def prune_vectors(vectors: Array, tolerance: float) -> Array: ...
+def largest_excess(vectors: Array, others: Array) -> float: ...
+def incremental_pruning(
+    P: Any, reward: Array, observation: Array, discount: float, vectors: Array, tolerance: float, most: int
+) -> tuple[Array, Array]: ...
+def motion(system: int, parameters: Array, x: Array, u: Array) -> Array: ...
+def expand(
+    system: int, parameters: Array, seconds: float, integrator: int, x: Array, u: Array, second: bool
+) -> tuple[Array, Array, Array]: ...
+def rollout(
+    system: int,
+    parameters: Array,
+    seconds: float,
+    integrator: int,
+    start: Array,
+    steps: int,
+    given: Array | None,
+    gain: Array | None,
+    offset: Array | None,
+    lowest: Array,
+    highest: Array,
+    box_low: Array | None,
+    box_high: Array | None,
+    states: Array | None,
+    controls: Array | None,
+    rewards: Array | None,
+    threads: int,
+) -> tuple[Array, Array]: ...

@@ -15,8 +15,8 @@ from epicycle.automl._budget import Budget
 from epicycle.automl._candidates import Candidate
 from epicycle.automl._evaluation import Evaluation
 from epicycle.automl._search import Entry
-from epicycle.automl._table_encoder import is_feature
-from epicycle.automl._table_model import TableModel, with_categories
+from epicycle.automl.tables._table_encoder import is_feature
+from epicycle.automl.tables._table_model import TableModel, with_categories
 from epicycle.core._exceptions import ConvergenceWarning, EpicycleError, EpicycleWarning
 from epicycle.core._random import stream
 from epicycle.diagnose import ablation, bias_variance, optimizer_or_objective, slices, threshold_of_scores

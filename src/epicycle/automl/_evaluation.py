@@ -14,8 +14,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from epicycle.automl._budget import return_freed_memory
 from epicycle.automl._candidates import Candidate
 from epicycle.automl._metrics import Metric
-from epicycle.automl._table_encoder import Coded, TableEncoder, is_feature
-from epicycle.automl._table_model import with_categories
+from epicycle.automl.tables._table_encoder import Coded, TableEncoder, is_feature
+from epicycle.automl.tables._table_model import with_categories
 from epicycle.core._random import stream
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._callbacks import TimeLimit

@@ -13,21 +13,21 @@ import pyarrow as pa
 
 from epicycle.automl._budget import Budget, return_freed_memory
 from epicycle.automl._candidates import Candidate, Family, families_for
-from epicycle.automl._columns import FREE_TEXT, is_count
-from epicycle.automl._data_checks import DataIssue, leaking_columns, profile_columns
 from epicycle.automl._diagnoses import Diagnoses
 from epicycle.automl._evaluation import Evaluation, Facts, constant_model
 from epicycle.automl._messages import Messages
 from epicycle.automl._metrics import Metric, further_metrics, metric_for
-from epicycle.automl._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl._output import script_of
-from epicycle.automl._part_checks import ACROSS, drift_between, duplicates, with_effect
 from epicycle.automl._parts import Parts, folds
 from epicycle.automl._search import Entry, Search, final_candidate
-from epicycle.automl._table_encoder import TableEncoder, is_feature
-from epicycle.automl._table_model import TableModel
-from epicycle.automl._tables import source_name
 from epicycle.automl._training_run import TestPart, TrainingRun, now
+from epicycle.automl.checks._data_checks import DataIssue, leaking_columns, profile_columns
+from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
+from epicycle.automl.checks._part_checks import ACROSS, drift_between, duplicates, with_effect
+from epicycle.automl.tables._columns import FREE_TEXT, is_count
+from epicycle.automl.tables._table_encoder import TableEncoder, is_feature
+from epicycle.automl.tables._table_model import TableModel
+from epicycle.automl.tables._tables import source_name
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import stream
 from epicycle.plot import short

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from epicycle.automl._candidates import Family, type_name
-from epicycle.automl._files import several_files
+from epicycle.automl.tables._files import several_files
 from epicycle.core._exceptions import DataFileError
 
 

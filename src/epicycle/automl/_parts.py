@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl._columns import (
+from epicycle.automl.checks._data_checks import DataIssue
+from epicycle.automl.tables._columns import (
     as_dates,
     as_numbers,
     as_text,
@@ -20,9 +21,8 @@ from epicycle.automl._columns import (
     target_values,
     task_of,
 )
-from epicycle.automl._data_checks import DataIssue
-from epicycle.automl._labelled_rows import like_labels
-from epicycle.automl._tables import like_data, read_table, source_name
+from epicycle.automl.tables._labelled_rows import like_labels
+from epicycle.automl.tables._tables import like_data, read_table, source_name
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.select._inputs import Rows, Split, folds_of, held_out_part

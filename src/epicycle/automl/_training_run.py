@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from epicycle.automl._data_checks import ColumnProfile, DataIssue
 from epicycle.automl._metrics import Metric
 from epicycle.automl._output import write_folder
-from epicycle.automl._table_model import TableModel
+from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
+from epicycle.automl.tables._table_model import TableModel
 from epicycle.core._certificate import Certificate
 from epicycle.core._checks import optional_import
 from epicycle.io import save

@@ -26,14 +26,11 @@ class ARDRegression(EvidenceRegression):
 
     Parameters
     ----------
-    %(alpha_1)s
-    %(lambda_1)s
     threshold_lambda : float, default=1e4
         Precision at which a column is left out.
 
     Attributes
     ----------
-    %(evidence_attributes)s
     lambda_ : ndarray of shape (n_features,)
         Precisions of the coefficients; at or above `threshold_lambda` for columns that are left out.
     sigma_ : ndarray of shape (n_active, n_active)

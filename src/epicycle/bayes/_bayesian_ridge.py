@@ -26,14 +26,11 @@ class BayesianRidge(EvidenceRegression):
 
     Parameters
     ----------
-    %(alpha_1)s
-    %(lambda_1)s
     alpha_init, lambda_init : float, optional
         Precisions to begin with; by default one over the variance of y, and 1. The evidence may have several maxima.
 
     Attributes
     ----------
-    %(evidence_attributes)s
     lambda_ : float
         Precision of the coefficients.
     sigma_ : ndarray of shape (n_features, n_features)

@@ -131,6 +131,7 @@ X_scale_ : ndarray of shape (n_features,)
 scores_ : ndarray
     Log evidence, where `compute_score` is true; it never falls.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("evidence_attributes",)
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **{name: Real(minimum=0) for name in ("alpha_1", "alpha_2", "lambda_1", "lambda_2")},
         "compute_score": Boolean(),

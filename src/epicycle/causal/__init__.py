@@ -1,1 +1,27 @@
 """Causal learning: graphs, identification, structural models, effects of treatments."""
+
+from epicycle.causal.designs._confidence_set import ConfidenceSet
+from epicycle.causal.designs._difference_in_differences import DifferenceInDifferences
+from epicycle.causal.designs._hypothesis_test import HypothesisTest
+from epicycle.causal.designs._instrumental_variables import InstrumentalVariables
+from epicycle.causal.designs._regression_discontinuity import RegressionDiscontinuity
+from epicycle.causal.designs._synthetic_control import SyntheticControl
+from epicycle.causal.effects._treatment_effect import TreatmentEffect
+from epicycle.causal.graph._causal_graph import CausalGraph
+from epicycle.causal.graph._instrument import Instrument
+from epicycle.causal.graph._markov_equivalence import MarkovEquivalence
+from epicycle.causal.graph._path import Path
+
+__all__ = [
+    "CausalGraph",
+    "ConfidenceSet",
+    "DifferenceInDifferences",
+    "HypothesisTest",
+    "Instrument",
+    "InstrumentalVariables",
+    "MarkovEquivalence",
+    "Path",
+    "RegressionDiscontinuity",
+    "SyntheticControl",
+    "TreatmentEffect",
+]

@@ -20,7 +20,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from epicycle.automl import TableModel
-from epicycle.automl._streams import blocks_of
+from epicycle.automl.tables._streams import blocks_of
 from epicycle.core._exceptions import DataFileError, ParameterError
 from epicycle.io import load
 from epicycle.io._atomic import check_target, write_atomically

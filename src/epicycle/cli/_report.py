@@ -14,13 +14,13 @@ from sklearn.base import is_classifier
 
 from epicycle import report
 from epicycle.automl import TrainingRun
-from epicycle.automl._data_checks import profile_columns
-from epicycle.automl._labelled_rows import read_rows
 from epicycle.automl._metrics import further_metrics, metric_for
 from epicycle.automl._output import check_folder, write_folder
-from epicycle.automl._table_encoder import is_feature
-from epicycle.automl._tables import source_name
 from epicycle.automl._training_run import environment, now
+from epicycle.automl.checks._data_checks import profile_columns
+from epicycle.automl.tables._labelled_rows import read_rows
+from epicycle.automl.tables._table_encoder import is_feature
+from epicycle.automl.tables._tables import source_name
 from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.diagnose import slices, threshold_of_scores
 from epicycle.io import load

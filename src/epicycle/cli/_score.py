@@ -10,9 +10,9 @@ from typing import Any
 
 from sklearn.base import clone, is_classifier
 
-from epicycle.automl._labelled_rows import read_rows, refuse_feature
 from epicycle.automl._metrics import compare_losses, metric_for
 from epicycle.automl._parts import folds as folds_of, group_labels, order_of
+from epicycle.automl.tables._labelled_rows import read_rows, refuse_feature
 from epicycle.core._exceptions import ParameterError
 from epicycle.io import load
 from epicycle.select import k_fold

@@ -14,7 +14,7 @@ from epicycle.automl import TrainingRun, train
 from epicycle.automl._budget import keep_no_freed_memory
 from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder
-from epicycle.automl._part_checks import ACROSS
+from epicycle.automl.checks._part_checks import ACROSS
 from epicycle.cli._report import report_files
 from epicycle.plot import short
 from epicycle.report._plain import plain

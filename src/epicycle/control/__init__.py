@@ -1,6 +1,8 @@
 """Planning and control: decision processes, linear systems, and their solutions."""
 
 from epicycle.control import worlds
+from epicycle.control.agents._environment import MDPEnvironment
+from epicycle.control.agents._model_based_agent import ModelBasedAgent
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
@@ -17,30 +19,69 @@ from epicycle.control.mdp._policy_iteration import (
     policy_iteration,
 )
 from epicycle.control.mdp._value_iteration import value_iteration
+from epicycle.control.pomdp._heuristic_search import heuristic_search_value_iteration
+from epicycle.control.pomdp._incremental_pruning import incremental_pruning
+from epicycle.control.pomdp._informed_bound import fast_informed_bound
+from epicycle.control.pomdp._online_search import OnlineSearchResult, online_search
+from epicycle.control.pomdp._point_based import point_based_value_iteration
+from epicycle.control.pomdp._pomdp import POMDP
+from epicycle.control.pomdp._pomdp_solution import POMDPSolution
+from epicycle.control.pomdp._qmdp import qmdp
+from epicycle.control.simulators._bicycle import Bicycle
+from epicycle.control.simulators._cart_pole import CartPole
+from epicycle.control.simulators._environment import Environment
+from epicycle.control.simulators._inverted_pendulum import InvertedPendulum
+from epicycle.control.simulators._mountain_car import MountainCar
+from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
+from epicycle.control.simulators._rollout import Rollout
+from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
+from epicycle.control.systems._feature_dynamics import FeatureDynamics
+from epicycle.control.systems._linear_dynamics import LinearDynamics
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
 
 __all__ = [
     "LQR",
     "MDP",
+    "POMDP",
     "BackwardInductionSolution",
+    "Bicycle",
+    "CartPole",
+    "Environment",
     "ExtendedKalmanFilter",
+    "FeatureDynamics",
+    "InvertedPendulum",
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
     "LQRSolution",
+    "LinearDynamics",
+    "MDPEnvironment",
+    "ModelBasedAgent",
+    "MountainCar",
+    "OnlineSearchResult",
+    "POMDPSolution",
     "ParticleFilter",
     "PlanningSolution",
+    "Quadrotor2D",
+    "Rollout",
+    "Simulator",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
+    "fast_informed_bound",
     "generalized_policy_iteration",
+    "heuristic_search_value_iteration",
+    "incremental_pruning",
     "linear_program",
     "linearize",
     "modified_policy_iteration",
+    "online_search",
+    "point_based_value_iteration",
     "policy_evaluation",
     "policy_iteration",
+    "qmdp",
     "value_iteration",
     "worlds",
 ]

@@ -1,4 +1,4 @@
-"""Decision processes to try planners on: grids, a gambler, a car rental, an inventory, random processes."""
+"""Decision processes to try planners on: grids, a gambler, a car rental, a tiger, and others."""
 
 from __future__ import annotations
 
@@ -9,11 +9,25 @@ import scipy.sparse as sp
 from scipy.stats import poisson
 
 from epicycle.control.mdp._mdp import MDP
+from epicycle.control.pomdp._worlds import machine_maintenance, noisy_grid, random_pomdp, tiger
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import Seed, stream
 
-__all__ = ["car_rental", "cliff_walk", "gambler", "grid_world", "inventory", "random_mdp", "russell_norvig_grid"]
+__all__ = [
+    "car_rental",
+    "cliff_walk",
+    "gambler",
+    "grid_world",
+    "inventory",
+    "machine_maintenance",
+    "noisy_grid",
+    "random_mdp",
+    "random_pomdp",
+    "river_swim",
+    "russell_norvig_grid",
+    "tiger",
+]
 
 MOVES = {"N": (-1, 0), "E": (0, 1), "S": (1, 0), "W": (0, -1)}
 _TURNS = {"N": "EW", "E": "SN", "S": "WE", "W": "NS"}  # to the right and to the left
@@ -286,6 +300,41 @@ def inventory(
         return [*sold, (float(poisson.sf(full - 1, demand)), 0, price * full - paid)]
 
     return MDP.from_function(step, range(n + 1), lambda s: range(n - s + 1), discount=discount)
+
+
+def river_swim(n_states: int = 6, *, discount: float = 0.95) -> MDP:
+    """River with a small reward at its mouth and a large one at its spring, against the current (Strehl and Littman).
+
+    Drifting always succeeds. A stroke up the river gains a place with probability 0.3, at the spring it stays there
+    with 0.3, and it is carried back with probability 0.1, 0.7 at the spring.
+
+    Parameters
+    ----------
+    n_states : int, default=6
+        Places along the river.
+    discount : float, default=0.95
+        Discount.
+
+    Returns
+    -------
+    MDP
+        Action 0 drifts, action 1 swims; 0.005 for drifting at the mouth, 1 for swimming at the spring.
+
+    Examples
+    --------
+    >>> from epicycle.control import policy_iteration, worlds
+    >>> policy_iteration(worlds.river_swim()).policy.tolist()
+    [1, 1, 1, 1, 1, 1]
+    """
+    n = count("n_states", n_states, low=3)
+    P, R = np.zeros((n, 2, n)), np.zeros((n, 2))
+    P[np.arange(n), 0, np.maximum(np.arange(n) - 1, 0)] = 1.0
+    P[0, 1, :2] = 0.7, 0.3
+    for s in range(1, n - 1):
+        P[s, 1, s - 1 : s + 2] = 0.1, 0.6, 0.3
+    P[n - 1, 1, n - 2 :] = 0.7, 0.3
+    R[0, 0], R[n - 1, 1] = 0.005, 1.0
+    return MDP(P, R, discount)
 
 
 def random_mdp(

@@ -6,10 +6,11 @@ the signature. A class adds or overrides entries for itself and its subclasses i
     class Forest(Estimator):
         _docs = {"n_estimators": "n_estimators : int, default={default}\n    Number of trees."}
 
-What a docstring leaves out is added from these entries: arguments of constructors, of `fit`, `partial_fit` and `plot`
-and of methods that have a section "Parameters", in the order of the signature (for `fit` an entry ``fit_y`` goes
-before ``y``); the attributes that a base class lists in ``_documented_attributes``; and what a function returns, where
-its annotation is the name of a class. Functions get the same from the decorators :func:`documented` and `in_catalogue`.
+What a docstring leaves out is added from these entries: arguments of constructors and of public methods, in the order
+of the signature (an entry ``fit_y`` goes before ``y`` in `fit` and `partial_fit`, ``score_y`` in `score`); the
+attributes that a class and its bases list in ``_documented_attributes``; and what a method returns: an entry
+``predict_returns`` for `predict`, else its annotation where that is the name of a class. Functions get the same from
+the decorators :func:`documented` and `in_catalogue`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from sklearn.base import ClassifierMixin, MultiOutputMixin
+from sklearn.base import (
+    ClassifierMixin,
+    ClusterMixin,
+    DensityMixin,
+    MultiOutputMixin,
+    OutlierMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 
 #: Entries of numpydoc sections, by name.
 SHARED_DOCS: dict[str, str] = {
@@ -28,6 +37,7 @@ SHARED_DOCS: dict[str, str] = {
     "y": "y : array-like of shape (n_samples,)\n    Targets; a scan brings its own.",
     "class_labels": "y : array-like of shape (n_samples,)\n"
     "    Class labels: numbers, booleans or strings; a scan brings its own.",
+    "ignored": "y : ignored",
     "targets": "y : array-like of shape (n_samples,) or (n_samples, n_targets)\n    Targets; a scan brings its own.",
     "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
     "    A row of weight v counts as v rows.",
@@ -51,6 +61,19 @@ SHARED_DOCS: dict[str, str] = {
     "converged_": "converged_ : bool",
 }
 
+_OF_ROWS = "array of shape (n_samples,)"
+_UNSUPERVISED = {f"{method}_y": "%(ignored)s" for method in ("fit", "fit_predict", "fit_transform", "score")}
+#: Entries of the kinds of estimators, by their mixins; those of a kind go before those of the kinds below it.
+_DOCS_BY_KIND: dict[type, dict[str, str]] = {
+    ClassifierMixin: {"fit_y": "%(class_labels)s"},
+    MultiOutputMixin: {"fit_y": "%(targets)s"},
+    RegressorMixin: {"fit_y": "%(y)s"},
+    OutlierMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "score_samples_returns": _OF_ROWS},
+    DensityMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "score_samples_returns": _OF_ROWS},
+    ClusterMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "fit_predict_returns": _OF_ROWS},
+    TransformerMixin: _UNSUPERVISED,
+}
+
 F = TypeVar("F", bound=Callable[..., Any])
 _LINE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
 _NEXT_SECTION = re.compile(r"\n\n *(Returns|Yields|Attributes|Raises|See Also|Notes|References|Examples)\n *---|\s*\Z")
@@ -58,31 +81,36 @@ _NEXT_SECTION = re.compile(r"\n\n *(Returns|Yields|Attributes|Raises|See Also|No
 _UNTOLD = ("Any", "Array", "None", "R", "Self", "State")
 
 
+def entries_of(block: str) -> dict[str, str]:
+    """The entries of a block, each by the first of its names."""
+    return {_names(entry)[0]: entry for entry in re.split(r"\n(?=\S)", block)}
+
+
 def complete_docstrings(cls: type) -> None:
     """Put the shared entries into the docstrings of a class and of its own methods."""
     entries = dict(SHARED_DOCS)
     for base in reversed(cls.__mro__):
         entries.update(vars(base).get("_docs", {}))
-    if issubclass(cls, ClassifierMixin):
-        entries.setdefault("fit_y", "%(class_labels)s")
-    elif issubclass(cls, MultiOutputMixin):
-        entries.setdefault("fit_y", "%(targets)s")
+    for kind, more in _DOCS_BY_KIND.items():
+        if issubclass(cls, kind):
+            entries = {**more, **entries}
     if cls.__doc__:
         constructor: Any = cls.__init__  # type: ignore[misc]  # only its signature is read
-        attributes = getattr(cls, "_documented_attributes", ())
+        given = [vars(base).get("_documented_attributes", ()) for base in cls.__mro__]
+        attributes = list(dict.fromkeys(name for names in given for name in names))
         arguments = [name for name in inspect.signature(constructor).parameters if name not in attributes]
         doc = _completed(cls.__doc__, entries, constructor, cls.__name__)
         doc = _with_entries(doc, "Parameters", arguments, entries, constructor, cls.__name__)
-        if "Attributes\n" in doc:
-            doc = _with_entries(doc, "Attributes", attributes, entries, constructor, cls.__name__)
-        cls.__doc__ = doc
+        cls.__doc__ = _with_entries(doc, "Attributes", attributes, entries, constructor, cls.__name__)
     for name, member in vars(cls).items():
         method = getattr(member, "__func__", member)  # the function of a class method
         if inspect.isfunction(method) and method.__doc__:
             where, fits = f"{cls.__name__}.{name}", name in ("fit", "partial_fit")
             if fits:
                 method.__doc__ = _with_returned(method.__doc__, "self\n    The fitted estimator.")
-            _complete(method, entries, where, "fit_" if fits else "", always=fits or name == "plot")
+            elif f"{name}_returns" in entries:
+                method.__doc__ = _with_returned(method.__doc__, entries[f"{name}_returns"])
+            _complete(method, entries, where, "fit_" if fits else f"{name}_", always=name[:1] != "_")
 
 
 def documented(entries: Mapping[str, str], *, always: bool = True) -> Callable[[F], F]:
@@ -125,8 +153,11 @@ def _with_entries(
     for name in order:
         key = f"{prefix}{name}" if f"{prefix}{name}" in entries else name
         if key in entries and not any(name in given for given in named):
-            blocks.append(_completed(f"{indent}%({key})s", entries, function, where))
-            named.append(_names(blocks[-1]))
+            block = _completed(f"{indent}%({key})s", entries, function, where)
+            for entry in re.split(rf"\n(?={indent}\S)", block):
+                if not any(set(_names(entry)) & set(given) for given in named):  # its own goes before that of a block
+                    blocks.append(entry)
+                    named.append(_names(entry))
     if not blocks or not order:
         return doc
     if title == "Parameters":  # attributes stay in the order in which they are written

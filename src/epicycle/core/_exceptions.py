@@ -70,6 +70,10 @@ class CollinearityWarning(EpicycleWarning):
     """Features depend on each other: the coefficients are one choice of many."""
 
 
+class OverlapWarning(EpicycleWarning):
+    """Rows of one arm of a study have no counterparts in the other: the effect there is extrapolated."""
+
+
 class SeparationWarning(ConvergenceWarning):
     """An unpenalised likelihood has no maximum because the classes are separable but for ties."""
 

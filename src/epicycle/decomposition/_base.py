@@ -17,19 +17,15 @@ from epicycle.data import Batch, Data, as_data
 from epicycle.decomposition._models import LOG_2PI, row_densities, row_factors
 
 
-class FactorDensity:
-    """The normal density of factor models; a mixin of estimators."""
+class FactorDensity(Estimator):
+    """The normal density of factor models."""
 
     @abstractmethod
     def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(mean, loadings as rows, noise variance of every column); `singular`: whether there may be no noise."""
 
-    def score_samples(self: Any, X: Any) -> Any:
+    def score_samples(self, X: Any) -> Any:
         """The log-likelihood of every row; of one with missing entries that of the others.
-
-        Parameters
-        ----------
-        %(X)s
 
         Returns
         -------
@@ -37,19 +33,8 @@ class FactorDensity:
         """
         return engine.map(_densities_of_batch, self._predict_data(X, missing=True), *self._model())
 
-    def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean log-likelihood of rows X.
-
-        Parameters
-        ----------
-        %(X)s
-        y : ignored
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean log-likelihood of rows X."""
         self._check_fitted()
         name = type(self).__name__
         data = as_data(X, None, sample_weight, estimator_name=name, check_finite=False, missing=True)
@@ -80,7 +65,7 @@ class FactorDensity:
         precision = np.diag(1.0 / noise) - scaled.T @ inner
         return np.asarray((precision + precision.T) / 2)
 
-    def sample(self: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Rows drawn from the model.
 
         Parameters
@@ -99,7 +84,7 @@ class FactorDensity:
         return np.asarray(mean + Z @ W + rng.standard_normal((int(n_samples), len(mean))) * np.sqrt(noise))
 
 
-class LatentFactors(FactorDensity, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped
+class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDensity):  # type: ignore[misc]  # untyped
     """Base of the factor models."""
 
     _takes_sparse = True
@@ -142,10 +127,6 @@ class LatentFactors(FactorDensity, ClassNamePrefixFeaturesOutMixin, TransformerM
     def transform(self, X: Any) -> Any:
         """The expectations of the factors, given the rows; of a row with missing entries given the others.
 
-        Parameters
-        ----------
-        %(X)s
-
         Returns
         -------
         array of shape (n_samples, n_components)
@@ -178,7 +159,7 @@ class LatentFactors(FactorDensity, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
         return np.asarray(Z @ self.components_ + self.mean_)
 
-    def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # never
+    def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # noqa: ARG002
         self._check_fitted()
         return self.mean_, self._uncorrelated()[0], self._noise()
 

@@ -108,12 +108,7 @@ class FactorAnalysis(LatentFactors):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find loadings and noise of rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find loadings and noise of rows X."""
         data = self._intake(X, sample_weight)
         k = self._wanted(self.n_components, data.n_features, data.n_features)
         scatter = scatter_of(data, self.n_jobs)

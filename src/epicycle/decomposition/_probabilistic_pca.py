@@ -93,12 +93,7 @@ class ProbabilisticPCA(LatentFactors):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find axes and noise of rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find axes and noise of rows X."""
         data = self._intake(X, sample_weight)
         p = data.n_features
         scatter = scatter_of(data, self.n_jobs)

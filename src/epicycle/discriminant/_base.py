@@ -73,6 +73,7 @@ history_ : History
 n_iter_ : int
 converged_ : bool""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("discriminant_attributes",)
     _parameters: ClassVar[Mapping[str, Domain]] = {"priors": NoneOr(ArrayLike()), "tol": Real(minimum=0)}
     _takes_sparse: ClassVar[bool] = True
     #: What the message about too few classes says, or None where one class is enough.

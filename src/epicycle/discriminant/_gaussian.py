@@ -65,7 +65,6 @@ class GaussianDiscriminantAnalysis(DiscriminantAnalysis):
     intercept_ : ndarray of shape (1,) or (n_classes,)
     rank_ : ndarray of shape (1,) or (n_classes,)
         Ranks of the covariances.
-    %(discriminant_attributes)s
 
     Examples
     --------

@@ -96,7 +96,6 @@ class LinearDiscriminantAnalysis(
         Mean of the means, with ``solver="svd"``.
     rank_ : int
         Rank of the covariance; below the number of columns where these are collinear within the classes.
-    %(discriminant_attributes)s
 
     Examples
     --------

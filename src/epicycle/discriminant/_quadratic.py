@@ -56,7 +56,6 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         The axes of the normal distributions; the largest entry of every axis is positive.
     scalings_ : list of ndarray of shape (n_features,)
         Variances along the axes.
-    %(discriminant_attributes)s
 
     Examples
     --------

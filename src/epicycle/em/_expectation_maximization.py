@@ -139,12 +139,7 @@ class ExpectationMaximization(Estimator):
 
         Parameters
         ----------
-        %(X)s
         y : ignored
-
-        Returns
-        -------
-        float
         """
         found = self.model.expectation(self._predict_data(X), self.parameters_, self.n_jobs)
         return float(found.log_likelihood / found.weight)

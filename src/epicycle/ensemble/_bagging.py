@@ -31,7 +31,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
     ----------
     estimator : estimator, optional
         A classifier; by default :class:`DecisionTreeClassifier`. It is cloned.
-    %(bagging_parameters)s
 
     Attributes
     ----------
@@ -197,7 +196,6 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]  # the mi
     ----------
     estimator : estimator, optional
         A regressor; by default :class:`DecisionTreeRegressor`. It is cloned.
-    %(bagging_parameters)s
 
     Attributes
     ----------

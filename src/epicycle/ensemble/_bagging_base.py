@@ -26,6 +26,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.validation import _num_samples, check_consistent_length, has_fit_parameter, validate_data
 
 from epicycle.core._arguments import SharedArguments
+from epicycle.core._docs import entries_of
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
@@ -55,7 +56,7 @@ class Bagging(Ensemble, ABC):
     """Copies of one estimator, each fitted to a sample of the rows and features."""
 
     _docs: ClassVar[dict[str, str]] = {
-        "bagging_parameters": """n_estimators : int, default=10
+        **entries_of("""n_estimators : int, default=10
     Number M of members.
 max_samples : int, float or None, default=None
     Number of rows that a member is fitted to, or their share (of the sum of the weights, where there are weights); None
@@ -69,7 +70,7 @@ bootstrap_features : bool, default=False
 oob_score : bool, default=False
     Whether to predict every row by the members that did not draw it, for an estimate of the error on new rows.
 warm_start : bool, default=False
-    Whether another `fit` adds members to the earlier ones, up to `n_estimators`.""",
+    Whether another `fit` adds members to the earlier ones, up to `n_estimators`."""),
         "bagging_attributes": """estimator_ : estimator
     What the members are copies of.
 estimators_ : list
@@ -196,7 +197,6 @@ n_iter_ : int
         Parameters
         ----------
         %(fit_sample_weight)s
-        %(fit_params)s
         """
         params = checked_metadata(fit_params, self, "fit")
         inner_tags(self, self._base())

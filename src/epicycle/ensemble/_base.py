@@ -172,6 +172,7 @@ class NamedEnsemble(_BaseComposition, Ensemble):  # type: ignore[misc]  # the co
         "named_estimators_": "estimators_ : list\n    The fitted members, without those that were dropped.\n"
         'named_estimators_ : Bunch\n    The same by name, with "drop" for those that were dropped.',
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("named_estimators_",)
     _parameters: ClassVar[dict[str, Domain]] = {"estimators": NoneOr(InstanceOf(list))}
 
     estimators: Any

@@ -46,6 +46,7 @@ class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mi
     """Members, and a final estimator of their cross-validated predictions."""
 
     _docs: ClassVar[dict[str, str]] = {
+        "fit_y": "%(y)s",
         "cv": 'cv : int, splitter, iterable of splits or "prefit", optional\n'
         "    Folds of the cross-validated predictions; None is 5, stratified for a classifier.\n"
         '    "prefit" takes the members as they are, fitted, and their predictions for all rows: give it rows that\n'
@@ -61,6 +62,7 @@ class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mi
         "    mean squared error of a regressor; NaN where it is not one of these.\n"
         "n_iter_ : int\n    Number of members.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("stacking_attributes",)
     _parameters: ClassVar[dict[str, Domain]] = {
         **NamedEnsemble._parameters,
         "final_estimator": NoneOr(InstanceOf(object)),
@@ -103,7 +105,6 @@ class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mi
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows for the members and the final estimator. Folds are counted in rows: for them a row of
             weight 2 is one row.
-        %(fit_params)s
         """
         params = checked_metadata({"sample_weight": sample_weight, **fit_params}, self, "fit")
         named = self._checked_members()
@@ -264,7 +265,6 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
 
     Parameters
     ----------
-    %(estimators)s
         Regressors are taken too.
     final_estimator : estimator, optional
         g; by default :class:`LogisticRegression`.
@@ -275,8 +275,6 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
     ----------
     classes_ : ndarray of shape (n_classes,), or list of ndarray
         The class labels, sorted; of a table of labels those of every column. Members are fitted to their numbers.
-    %(named_estimators_)s
-    %(stacking_attributes)s
 
     Examples
     --------
@@ -342,16 +340,8 @@ class StackingRegressor(RegressorMixin, Stacking):  # type: ignore[misc]  # the 
 
     Parameters
     ----------
-    %(estimators)s
     final_estimator : estimator, optional
         g; by default :class:`RidgeCV`.
-    %(cv)s
-    %(passthrough)s
-
-    Attributes
-    ----------
-    %(named_estimators_)s
-    %(stacking_attributes)s
 
     Examples
     --------

@@ -30,6 +30,7 @@ class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixi
     """Members that are fitted to all rows, each for itself."""
 
     _docs: ClassVar[dict[str, str]] = {
+        "fit_y": "%(y)s",
         "weights": "weights : array-like of shape (n_estimators,), optional\n"
         "    Weights of the members, dropped ones among them; None gives all the same.",
         "voting_evidence": "certificate_ : Certificate\n"
@@ -37,6 +38,7 @@ class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixi
         "    One row for each member: its last objective, iterations, certificate and seconds, as far as it has them.\n"
         "n_iter_ : int\n    Number of members.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("voting_evidence",)
     _parameters: ClassVar[dict[str, Domain]] = {**NamedEnsemble._parameters, "weights": NoneOr(ArrayLike())}
     _card: ClassVar[MethodCard] = MethodCard(
         family="ensemble", catalogue=("D2",), engines=("memory",), certificate="worst of the parts"
@@ -47,12 +49,7 @@ class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixi
 
     @fitting
     def fit(self, /, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Fit the members to rows X with targets y.
-
-        Parameters
-        ----------
-        %(fit_params)s
-        """
+        """Fit the members to rows X with targets y."""
         params = checked_metadata({"sample_weight": sample_weight, **fit_params}, self, "fit")
         named = self._checked_members()
         if self.weights is not None and len(self.weights) != len(self._named()):
@@ -133,8 +130,6 @@ class VotingClassifier(ClassifierMixin, Voting):  # type: ignore[misc]  # the mi
         The class labels, sorted. Members are fitted to their numbers.
     le_ : LabelEncoder
         From labels to these numbers.
-    %(named_estimators_)s
-    %(voting_evidence)s
 
     Examples
     --------
@@ -235,16 +230,6 @@ class VotingRegressor(RegressorMixin, Voting):  # type: ignore[misc]  # the mixi
 
     Its squared error is the average one of the members less their spread around it (the ambiguity), so that members
     which err differently help most.
-
-    Parameters
-    ----------
-    %(estimators)s
-    %(weights)s
-
-    Attributes
-    ----------
-    %(named_estimators_)s
-    %(voting_evidence)s
 
     Examples
     --------

@@ -25,6 +25,7 @@ class GaussianProcess(KernelMachine):
     """A kernel machine whose hyper-parameters maximise a marginal likelihood."""
 
     _docs: ClassVar[Mapping[str, str]] = GP_DOCS
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("X_fit_", "search_attributes")
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C4",), engines=("memory",), certificate="projected gradient", keeps_rows=True
     )

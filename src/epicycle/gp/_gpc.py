@@ -74,7 +74,6 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
         on it.
     n_inducing : int, optional
         Rows that stand for all in the method "inducing"; default: up to 128.
-    %(search_parameters)s
 
     Attributes
     ----------
@@ -87,10 +86,8 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
         Logarithms of its hyper-parameters.
     log_marginal_likelihood_value_ : float
         Laplace's approximation at theta_; the mean over `estimators_`.
-    %(X_fit_)s
     dual_coef_ : ndarray of shape (n_rows, 1) or (n_rows, n_classes)
         Coefficients of these rows in the latent functions.
-    %(search_attributes)s
     n_newton_ : int
         Newton steps to the modes of all evaluations.
     certificate_ : Certificate

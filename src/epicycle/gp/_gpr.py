@@ -98,7 +98,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         Number of targets: that of the prior before fit (default: 1); fit checks it.
     n_inducing : int, optional
         Rows that stand for all in the methods "inducing" and "cg" (there as preconditioner); default: up to 256.
-    %(search_parameters)s
 
     Attributes
     ----------
@@ -110,7 +109,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         Logarithms of all that was learnt: the kernel's hyper-parameters and the noise variance.
     log_marginal_likelihood_value_ : float
         At theta_; of "inducing" the lower bound, of "cg" an estimate.
-    %(X_fit_)s
     y_train_ : ndarray of shape (n_rows, n_targets)
         Their targets, less the known part of the mean, on the scale of the likelihood.
     alpha_ : ndarray of shape (n_rows, n_targets)
@@ -120,7 +118,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
     mean_function_ : MeanFunction
     mean_coef_ : ndarray of shape (n_columns, n_targets)
         Coefficients of the basis of the mean.
-    %(search_attributes)s
     inducing_rows_ : ndarray
         Which rows of X were chosen, of the method "inducing".
     jitter_ : float

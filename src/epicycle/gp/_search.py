@@ -68,8 +68,6 @@ GP_DOCS = {
     Seed of the starts, of the choice of rows and of random estimates.""",
     "copy_X_train": """copy_X_train : bool, default={default}
     Whether the rows that are kept are a copy; False keeps the given array where no row was merged or left out.""",
-    "search_parameters": "%(inducing)s\n%(copy_X_train)s\n%(tol)s\n%(max_iter)s\n%(random_state)s\n"
-    "%(n_jobs)s\n%(verbose)s",
     "search_attributes": """theta_names_ : list of str
     Names of the entries of theta_.
 method_ : str

@@ -186,7 +186,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         ----------
         X : array or data frame of shape (n_samples, n_features), or list of them
             Rows of one sequence, of several one after the other, or a list of sequences.
-        y : ignored
         lengths : array-like of int, optional
             Rows of each sequence; by default all rows are one.
         groups : array-like of shape (n_samples,), optional
@@ -330,7 +329,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        %(X)s
         %(sequences)s
 
         Returns
@@ -346,7 +344,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        %(X)s
         %(sequences)s
 
         Returns
@@ -366,7 +363,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        %(X)s
         %(sequences)s
 
         Returns
@@ -382,7 +378,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        %(X)s
         %(sequences)s
 
         Returns
@@ -397,13 +392,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        %(X)s
-        y : ignored
         %(sequences)s
-
-        Returns
-        -------
-        float
         """
         sequences, found = self._smoothed(X, lengths, groups, posteriors=False)
         _refuse_lengths_as_y(y, len(sequences.X))

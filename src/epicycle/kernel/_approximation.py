@@ -61,7 +61,6 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
     %(kernel_)s
     certificate_ : Certificate
         Nothing is optimised; it states the standard error of an inner product.
-    %(evidence)s
 
     Examples
     --------
@@ -97,12 +96,7 @@ class RandomFourierFeatures(KernelFeatures, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw the frequencies for rows like those of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Draw the frequencies for rows like those of X."""
         data = self._fit_data(X, None, target="none")
         p = data.n_features
         self.kernel_ = as_kernel(self.kernel, self.gamma, 3, 1.0, p)
@@ -193,7 +187,6 @@ class Nystroem(KernelFeatures, KernelMachine):
     certificate_ : Certificate
         The trace of K less that of the features' inner products on the rows of the fit, relative to that of K: the
         sum of all eigenvalues that are missing.
-    %(evidence)s
 
     Examples
     --------
@@ -239,7 +232,6 @@ class Nystroem(KernelFeatures, KernelMachine):
         Parameters
         ----------
         X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-        y : ignored
         """
         given = [name for name in ("gamma", "coef0", "degree") if getattr(self, name) is not None]
         by_name = isinstance(self.kernel, str) and self.kernel != "precomputed"

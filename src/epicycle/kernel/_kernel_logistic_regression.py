@@ -29,7 +29,6 @@ class KernelLogisticRegression(KernelClassifier):
     ----------
     C : float, default=1.0
         Inverse strength of the penalty.
-    %(kernel_parameters)s
     fit_intercept : bool, default=True
         Whether b is fitted, without a penalty.
     class_weight : dict, "balanced" or None, default=None

@@ -46,7 +46,6 @@ class KernelPCA(KernelFeatures, KernelMachine):
     ----------
     n_components : int, optional
         How many, at most as many as rows; default: all with a positive eigenvalue.
-    %(kernel_parameters)s
     fit_inverse_transform : bool, default=False
         Whether the way back is learnt too, by ridge regression with the same kernel on the components.
     alpha : float, default=1.0
@@ -86,7 +85,6 @@ class KernelPCA(KernelFeatures, KernelMachine):
         `gamma`, or its default.
     certificate_ : Certificate
         The largest residual of an eigenvector, relative to the largest eigenvalue.
-    %(evidence)s
 
     Examples
     --------
@@ -136,12 +134,7 @@ class KernelPCA(KernelFeatures, KernelMachine):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the components of the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the components of the rows of X."""
         _, rows = self._intake(X, None, None, target="none")
         if self.fit_inverse_transform and self.kernel_.takes != "vectors":
             what = "a precomputed kernel" if self.kernel_.takes == "precomputed" else f"kernel={self.kernel!r:.40}"
@@ -233,7 +226,12 @@ class KernelPCA(KernelFeatures, KernelMachine):
         self.X_transformed_fit_ = Z
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Rows whose components are about those in X, of shape (n_samples, n_features)."""
+        """Rows whose components are about those in X, of shape (n_samples, n_features).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+        """
         self._check_fitted()
         if not self.fit_inverse_transform:
             raise NotFittedError("KernelPCA: fit_inverse_transform=False; expected True before fit, for the way back")

@@ -60,7 +60,6 @@ class KernelPerceptron(KernelClassifier):
 
     Parameters
     ----------
-    %(kernel_parameters)s
     variant : {"online", "averaged", "voted"}, default="online"
         Predict with the last function, with the mean of all over the rows shown, or by a vote of all functions that
         ever were, each with as many votes as rows it survived.

@@ -54,7 +54,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
     alpha : float, array-like or "loo", default=1.0
         Strength of the penalty. Several numbers are candidates, of which the one with the least leave-one-out error is
         taken; "loo" searches all positive numbers. For several targets see `alpha_per_target`. 0 interpolates.
-    %(kernel_parameters)s
     alpha_per_target : bool, default=False
         Whether an array `alpha` holds one number for each target instead of candidates, and whether a choice is made
         for each target by itself.
@@ -82,7 +81,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
     certificate_ : Certificate
         The relative duality gap, from the residual of the linear system; for a kernel that is none ("sigmoid" may be),
         the residual alone.
-    %(evidence)s
 
     Examples
     --------

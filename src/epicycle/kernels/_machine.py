@@ -95,13 +95,12 @@ KERNEL_DOCS: Mapping[str, str] = {
     Constant of the kernels "poly" and "sigmoid".""",
     "kernel_params": """kernel_params : dict, optional
     Further arguments of a kernel that is a function.""",
-    "kernel_parameters": "%(kernel)s\n%(gamma)s\n%(degree)s\n%(coef0)s",
     "kernel_": """kernel_ : Kernel
     The kernel as an object.""",
     "X_fit_": """X_fit_ : array or sparse matrix of shape (n_samples, n_features), or None
     The rows of the fit with a weight; None for a precomputed kernel.""",
     "X": """X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
-    For a precomputed kernel the matrix of shape (n_samples, n_samples).""",
+    For a precomputed kernel its values for these rows and those of the fit.""",
 }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
@@ -36,6 +36,11 @@ class Fold:
 
 class RoutesToSplitter:
     """Arguments of `fit` that go to the splitter of `cv`, such as `groups`, by scikit-learn's metadata routing."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "params": "**params : dict\n"
+        "    Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled."
+    }
 
     cv: Any
 

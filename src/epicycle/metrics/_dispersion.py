@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
 from epicycle.core._exceptions import DataError
-from epicycle.core.estimator._catalogue import in_catalogue
+from epicycle.metrics._criterion import criterion
 from epicycle.metrics._labelled_rows import Rows, check_number_of_clusters, labelled_rows
 
 _BLOCK = 1 << 20  # entries of temporary arrays
@@ -29,20 +29,13 @@ def _distances_to_means(rows: Rows, means: np.ndarray, *, squared: bool) -> np.n
     return squares if squared else np.sqrt(squares)
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def sum_of_squared_errors(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
     r"""The scatter within clusters: squared distances of the rows from the means of their clusters, added up.
 
     .. math:: \sum_i v_i \| x_i - m_{c(i)} \|^2
 
     K-means minimises it. It falls with the number of clusters.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    labels : array-like of shape (n_samples,)
-        The cluster of every row.
-    %(sample_weight)s
 
     Examples
     --------
@@ -54,20 +47,16 @@ def sum_of_squared_errors(X: Any, labels: Any, *, sample_weight: Any = None) -> 
     return float(rows.weight @ _distances_to_means(rows, rows.means(), squared=True))
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def separation(X: Any, labels: Any, *, kind: str = "between", sample_weight: Any = None) -> float:
     r"""How far clusters lie apart.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-    labels : array-like of shape (n_samples,)
-        The cluster of every row.
     kind : {"between", "centers", "rows"}, default="between"
         The scatter between clusters, :math:`\sum_c n_c \|m_c - m\|^2`, which adds up to the total sum of squares with
         :func:`sum_of_squared_errors`; the distance of the two nearest means; or that of the two nearest rows of
         different clusters.
-    %(sample_weight)s
 
     Examples
     --------
@@ -103,18 +92,11 @@ def _between(rows: Rows, means: np.ndarray) -> float:
     return float(size @ ((means - center) ** 2).sum(axis=1))
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
     r"""Scatter between clusters over scatter within, each for one degree of freedom; the larger, the better.
 
     .. math:: \frac{B / (k - 1)}{W / (n - k)}
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    labels : array-like of shape (n_samples,)
-        The cluster of every row.
-    %(sample_weight)s
 
     Examples
     --------
@@ -130,20 +112,13 @@ def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None) -
     return 1.0 if within == 0.0 else _between(rows, means) * (n - k) / (within * (k - 1.0))
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
     r"""How large clusters are compared with their distance from the one they are most easily taken for.
 
     .. math:: \frac1k \sum_a \max_{b \ne a} \frac{s_a + s_b}{\|m_a - m_b\|}
 
     with the mean distance :math:`s_a` of the rows of a cluster from its mean; the smaller, the better.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-    labels : array-like of shape (n_samples,)
-        The cluster of every row.
-    %(sample_weight)s
 
     Examples
     --------

@@ -15,8 +15,8 @@ from scipy.special import xlogy
 from epicycle import _native
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Real, check_parameter
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.metrics._contingency_matrix import counted_table
+from epicycle.metrics._criterion import criterion
 
 _AVERAGES = {
     "min": min,
@@ -49,7 +49,7 @@ def _is_one_to_one(table: sp.csr_array) -> bool:
     return bool(table.nnz == table.shape[0] == table.shape[1])
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def mutual_info_score(
     labels_true: Any, labels_pred: Any, *, contingency: Any = None, sample_weight: Any = None
 ) -> float:
@@ -57,10 +57,8 @@ def mutual_info_score(
 
     Parameters
     ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
     contingency : array or sparse matrix of shape (n_classes, n_clusters), optional
         Their table, where it is known; the labels are not looked at then.
-    %(sample_weight)s
 
     Examples
     --------
@@ -82,7 +80,7 @@ def _given_table(contingency: Any) -> sp.csr_array:
     return table
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def expected_mutual_information(contingency: Any, n_samples: int | None = None) -> float:
     """Mutual information to be expected by chance of two partitions with parts of these sizes.
 
@@ -115,21 +113,13 @@ def expected_mutual_information(contingency: Any, n_samples: int | None = None) 
     return float(_native.cluster.expected_information(a, a_times.astype(float), b, b_times.astype(float), total))
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion(whole_weights=True)
 def adjusted_mutual_info_score(
     labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic", sample_weight: Any = None
 ) -> float:
     r"""Mutual information beyond what chance would give: 1 for equal partitions, 0 on average by chance.
 
     .. math:: \frac{I - \mathrm{E} I}{\mathrm{mean}(H_1, H_2) - \mathrm{E} I}
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    average_method : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
-        The mean of the entropies.
-    sample_weight : array-like of shape (n_samples,), optional
-        How often each row occurs.
 
     Examples
     --------
@@ -150,18 +140,11 @@ def adjusted_mutual_info_score(
     return float(excess / scale) if abs(scale) > 1e-14 * max(1.0, expected) else 0.0
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def normalized_mutual_info_score(
     labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic", sample_weight: Any = None
 ) -> float:
     """Mutual information over a mean of the two entropies; not adjusted for chance.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    average_method : {"arithmetic", "geometric", "min", "max"}, default="arithmetic"
-        The mean of the entropies.
-    %(sample_weight)s
 
     Examples
     --------
@@ -182,20 +165,13 @@ def _average(method: str) -> Any:
     return _AVERAGES[method]
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def homogeneity_completeness_v_measure(
     labels_true: Any, labels_pred: Any, *, beta: float = 1.0, sample_weight: Any = None
 ) -> tuple[float, float, float]:
     r"""Homogeneity, completeness and their weighted harmonic mean.
 
     .. math:: h = I / H_{\text{true}}, \qquad c = I / H_{\text{pred}}, \qquad v = (1 + \beta) h c / (\beta h + c)
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    beta : float, default=1.0
-        Above 1 completeness counts more, below 1 homogeneity.
-    %(sample_weight)s
 
     Returns
     -------
@@ -220,39 +196,19 @@ def homogeneity_completeness_v_measure(
     return homogeneity, completeness, v
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def homogeneity_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
-    """1 where every cluster holds rows of one class alone, 0 where the clusters tell nothing of the classes.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    %(sample_weight)s
-    """
+    """1 where every cluster holds rows of one class alone, 0 where the clusters tell nothing of the classes."""
     return homogeneity_completeness_v_measure(labels_true, labels_pred, sample_weight=sample_weight)[0]
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def completeness_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
-    """1 where every class lies in one cluster alone, 0 where the classes tell nothing of the clusters.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    %(sample_weight)s
-    """
+    """1 where every class lies in one cluster alone, 0 where the classes tell nothing of the clusters."""
     return homogeneity_completeness_v_measure(labels_true, labels_pred, sample_weight=sample_weight)[1]
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def v_measure_score(labels_true: Any, labels_pred: Any, *, beta: float = 1.0, sample_weight: Any = None) -> float:
-    """The weighted harmonic mean of homogeneity and completeness.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    beta : float, default=1.0
-        Above 1 completeness counts more, below 1 homogeneity.
-    %(sample_weight)s
-    """
+    """The weighted harmonic mean of homogeneity and completeness."""
     return homogeneity_completeness_v_measure(labels_true, labels_pred, beta=beta, sample_weight=sample_weight)[2]

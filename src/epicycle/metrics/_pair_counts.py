@@ -11,19 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.metrics._contingency_matrix import counted_table
+from epicycle.metrics._criterion import criterion
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion(whole_weights=True)
 def pair_confusion_matrix(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> np.ndarray:
     """Ordered pairs of rows that two partitions hold apart or together.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    sample_weight : array-like of shape (n_samples,), optional
-        How often each row occurs.
 
     Returns
     -------
@@ -55,15 +49,9 @@ def _squares(counts: Any) -> int:
     return int((values**2).sum())
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion(whole_weights=True)
 def rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
     """The share of pairs of rows on which two partitions agree.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    sample_weight : array-like of shape (n_samples,), optional
-        How often each row occurs.
 
     Examples
     --------
@@ -77,19 +65,13 @@ def rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None)
     return (apart + together) / (apart + only_second + only_first + together)
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion(whole_weights=True)
 def adjusted_rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
     r"""Agreement on pairs of rows beyond what chance would give: 1 for equal partitions, 0 on average by chance.
 
     .. math:: \frac{R - \mathrm{E} R}{\max R - \mathrm{E} R}
 
     for the number R of pairs that both hold together, with the expectation over partitions with parts of these sizes.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    sample_weight : array-like of shape (n_samples,), optional
-        How often each row occurs.
 
     Examples
     --------
@@ -105,15 +87,9 @@ def adjusted_rand_score(labels_true: Any, labels_pred: Any, *, sample_weight: An
     return excess / scale
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion(whole_weights=True)
 def fowlkes_mallows_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
     """Pairs together in both partitions, over the geometric mean of the pairs together in each.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    sample_weight : array-like of shape (n_samples,), optional
-        How often each row occurs.
 
     Examples
     --------

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.metrics._contingency_matrix import counted_table
+from epicycle.metrics._criterion import criterion
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion()
 def purity_score(labels_true: Any, labels_pred: Any, *, sample_weight: Any = None) -> float:
     """The share of rows that belong to the most frequent class of their cluster.
 
     It never falls when clusters are split: compare clusterings with the same number of clusters.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-    %(sample_weight)s
 
     Examples
     --------

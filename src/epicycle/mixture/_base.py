@@ -13,6 +13,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import ClassifierTags
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real
@@ -23,6 +24,27 @@ from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.em import EMSolution, run_starts
 from epicycle.mixture import _starts
 from epicycle.mixture._mixture_model import MixtureModel, shares
+
+
+class MixtureArguments(SharedArguments, total=False):
+    """Arguments of the constructors of all mixtures."""
+
+    n_init: int
+    init_params: str
+    accelerate: bool
+
+
+MIXTURE_DEFAULTS: Mapping[str, Any] = {
+    "n_init": 1,
+    "init_params": "kmeans",
+    "accelerate": False,
+    "tol": 1e-3,
+    "max_iter": 100,
+    "random_state": None,
+    "warm_start": False,
+    "verbose": 0,
+    "n_jobs": None,
+}
 
 
 class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
@@ -63,12 +85,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         "    A row for each step of every start: `log_likelihood`, which never falls within a start, and `step`.",
         "certificate_": "certificate_ : Certificate\n    Stationarity: the gain of the last step.",
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = (
-        "weights_",
-        "lower_bound_",
-        "lower_bounds_",
-        *Estimator._documented_attributes,
-    )
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("weights_", "lower_bound_", "lower_bounds_")
 
     n_components: int
     init_params: str
@@ -122,12 +139,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the mixture to rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Fit the mixture to rows X."""
         self._fit(X, sample_weight)
         return self
 
@@ -207,12 +219,6 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to rows X, and return the most likely component of every row.
 
-        Parameters
-        ----------
-        %(X)s
-        y : ignored
-        %(sample_weight)s
-
         Returns
         -------
         array of shape (n_samples,)
@@ -236,37 +242,15 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         return self._model(self.n_features_in_, self._names(), missing=self._takes_missing)
 
     def score_samples(self, X: Any) -> Any:
-        """The logarithm of the density of every row.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The logarithm of the density of every row."""
         return self._joint(X, _densities)
 
     def predict(self, X: Any) -> Any:
-        """The most likely component of every row.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The most likely component of every row."""
         return self._joint(X, _labels)
 
     def predict_proba(self, X: Any) -> Any:
         """The probability of every component for every row.
-
-        Parameters
-        ----------
-        %(X)s
 
         Returns
         -------
@@ -293,18 +277,7 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         return float(value), float(entropy), float(weight)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of rows X.
-
-        Parameters
-        ----------
-        %(X)s
-        y : ignored
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
+        """Mean log-likelihood of rows X."""
         value, _, weight = self._totals(X, sample_weight)
         return value / weight
 

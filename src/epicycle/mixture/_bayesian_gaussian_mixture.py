@@ -9,12 +9,12 @@ import numpy as np
 from scipy.linalg import lapack
 
 from epicycle import engine
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch, Data
 from epicycle.mixture import _covariances as cov
+from epicycle.mixture._base import MIXTURE_DEFAULTS, MixtureArguments
 from epicycle.mixture._bayesian_model import BayesianModel, Prior
 from epicycle.mixture._gaussian_mixture import NormalMixture
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, dense_pieces
@@ -88,15 +88,13 @@ class BayesianGaussianMixture(NormalMixture):
     degrees_of_freedom_prior_: float
     covariance_prior_: Any
 
-    @stores_arguments(tol=1e-3, max_iter=100, random_state=None, warm_start=False, verbose=0, n_jobs=None)
+    @stores_arguments(**MIXTURE_DEFAULTS)
     def __init__(
         self,
         *,
         n_components: int = 1,
         covariance_type: str = "full",
         reg_covar: float = 1e-6,
-        n_init: int = 1,
-        init_params: str = "kmeans",
         weight_concentration_prior_type: str = "dirichlet_process",
         weight_concentration_prior: float | None = None,
         mean_precision_prior: float | None = None,
@@ -104,8 +102,7 @@ class BayesianGaussianMixture(NormalMixture):
         degrees_of_freedom_prior: float | None = None,
         covariance_prior: Any = None,
         verbose_interval: int = 10,
-        accelerate: bool = False,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[MixtureArguments],
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- priors

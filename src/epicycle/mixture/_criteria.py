@@ -15,47 +15,18 @@ class LikelihoodMixture(Mixture):
     """A mixture that is fitted by maximum likelihood, so that numbers of components can be compared."""
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayesian information criterion, -2 L + d log n with d free parameters; the lower the better.
-
-        Parameters
-        ----------
-        %(X)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
+        """Bayesian information criterion, -2 L + d log n with d free parameters; the lower the better."""
         value, _, weight = self._totals(X, sample_weight)
         return -2 * value + self._n_parameters() * float(np.log(weight))
 
     def aic(self, X: Any, sample_weight: Any = None) -> float:
-        """Akaike's information criterion, -2 L + 2 d with d free parameters; the lower the better.
-
-        Parameters
-        ----------
-        %(X)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
+        """Akaike's information criterion, -2 L + 2 d with d free parameters; the lower the better."""
         return -2 * self._totals(X, sample_weight)[0] + 2 * self._n_parameters()
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
         """Integrated completed likelihood: the BIC plus twice the entropy of the shares; the lower the better.
 
         It prefers components that are apart.
-
-        Parameters
-        ----------
-        %(X)s
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
         """
         value, entropy, weight = self._totals(X, sample_weight)
         return -2 * value + self._n_parameters() * float(np.log(weight)) + 2 * entropy
@@ -71,11 +42,9 @@ class LikelihoodMixture(Mixture):
 
         Parameters
         ----------
-        %(X)s
         n_components : iterable of int, default=range(1, 11)
             Numbers to try. One for which no fit exists (a covariance is singular, fewer rows) is left out and named.
         criterion : {"bic", "aic", "icl"}, default="bic"
-        %(sample_weight)s
         """
         if criterion not in ("bic", "aic", "icl"):
             raise ParameterError(f"criterion={criterion!r}; expected 'bic', 'aic' or 'icl'")

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import ArrayLike, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.mixture import _covariances as cov
-from epicycle.mixture._base import Mixture
+from epicycle.mixture._base import MIXTURE_DEFAULTS, Mixture, MixtureArguments
 from epicycle.mixture._criteria import LikelihoodMixture
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, checked_weights
 from epicycle.mixture._normal_model import NormalModel
@@ -52,7 +51,6 @@ class NormalMixture(Mixture):
         "covariances_",
         "precisions_",
         "precisions_cholesky_",
-        *Mixture._documented_attributes,
     )
 
     def _draw(self, component: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -122,21 +120,18 @@ class GaussianMixture(NormalMixture, LikelihoodMixture):
     }
     _takes_missing = True
 
-    @stores_arguments(tol=1e-3, max_iter=100, random_state=None, warm_start=False, verbose=0, n_jobs=None)
+    @stores_arguments(**MIXTURE_DEFAULTS)
     def __init__(
         self,
         n_components: int = 1,
         *,
         covariance_type: str = "full",
         reg_covar: float = 1e-6,
-        n_init: int = 1,
-        init_params: str = "kmeans",
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
         verbose_interval: int = 10,
-        accelerate: bool = False,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[MixtureArguments],
     ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:

@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch, Data
-from epicycle.mixture._base import Mixture
+from epicycle.mixture._base import MIXTURE_DEFAULTS, Mixture, MixtureArguments
 from epicycle.mixture._criteria import LikelihoodMixture
 from epicycle.mixture._linear_model import BernoulliModel, LinearModel, MultinomialModel, PoissonModel
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, checked_weights
@@ -135,19 +134,16 @@ class BernoulliMixture(LinearMixture):
 
     probabilities_: np.ndarray
 
-    @stores_arguments(tol=1e-3, max_iter=100, random_state=None, warm_start=False, verbose=0, n_jobs=None)
+    @stores_arguments(**MIXTURE_DEFAULTS)
     def __init__(
         self,
         n_components: int = 1,
         *,
         alpha: float = 1.0,
         binarize: float | None = 0.0,
-        n_init: int = 1,
-        init_params: str = "kmeans",
         weights_init: Any = None,
         probabilities_init: Any = None,
-        accelerate: bool = False,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[MixtureArguments],
     ) -> None: ...
 
     def _model(self, n_features: int, names: Sequence[str], *, missing: bool = False) -> BernoulliModel:
@@ -219,18 +215,15 @@ class MultinomialMixture(CountMixture):
     probabilities_: np.ndarray
     mean_total_: float
 
-    @stores_arguments(tol=1e-3, max_iter=100, random_state=None, warm_start=False, verbose=0, n_jobs=None)
+    @stores_arguments(**MIXTURE_DEFAULTS)
     def __init__(
         self,
         n_components: int = 1,
         *,
         alpha: float = 1.0,
-        n_init: int = 1,
-        init_params: str = "kmeans",
         weights_init: Any = None,
         probabilities_init: Any = None,
-        accelerate: bool = False,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[MixtureArguments],
     ) -> None: ...
 
     def _model(self, n_features: int, names: Sequence[str], *, missing: bool = False) -> MultinomialModel:
@@ -282,18 +275,15 @@ class PoissonMixture(CountMixture):
 
     rates_: np.ndarray
 
-    @stores_arguments(tol=1e-3, max_iter=100, random_state=None, warm_start=False, verbose=0, n_jobs=None)
+    @stores_arguments(**MIXTURE_DEFAULTS)
     def __init__(
         self,
         n_components: int = 1,
         *,
         alpha: float = 1.0,
-        n_init: int = 1,
-        init_params: str = "kmeans",
         weights_init: Any = None,
         rates_init: Any = None,
-        accelerate: bool = False,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[MixtureArguments],
     ) -> None: ...
 
     def _model(self, n_features: int, names: Sequence[str], *, missing: bool = False) -> PoissonModel:

@@ -63,6 +63,7 @@ history_ : History
 n_iter_ : int
 converged_ : bool""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("naive_attributes",)
     _parameters: ClassVar[Mapping[str, Domain]] = {"calibration": NoneOr(Choice("temperature"))}
     #: Whether NaN means a missing entry, which is left out.
     _takes_missing: ClassVar[bool] = False

@@ -37,7 +37,6 @@ class BernoulliNB(DiscreteNaiveBayes):
         The counts N.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         Logarithms of theta.
-    %(naive_attributes)s
 
     Examples
     --------

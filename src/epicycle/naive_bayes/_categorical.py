@@ -91,7 +91,6 @@ class CategoricalNB(TableNaiveBayes):
         Number of levels of every feature.
     categories_ : dict
         Levels of the columns of type category, by the number of the column.
-    %(naive_attributes)s
 
     Examples
     --------

@@ -41,7 +41,6 @@ class ComplementNB(MultinomialNB):
         The counts of all classes.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         The weights of the score.
-    %(naive_attributes)s
 
     Examples
     --------

@@ -44,7 +44,6 @@ class GaussianNB(NaiveBayes):
     epsilon_ : float
         What was added to the variances.
     class_prior_ : ndarray of shape (n_classes,)
-    %(naive_attributes)s
 
     Examples
     --------

@@ -62,7 +62,6 @@ class MixedNB(TableNaiveBayes):
         Edges of the bins, by the number of the column.
     categories_ : dict
         Levels of the columns of type category, by the number of the column.
-    %(naive_attributes)s
 
     Examples
     --------

@@ -34,7 +34,6 @@ class MultinomialNB(DiscreteNaiveBayes):
         The counts N.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         Logarithms of theta.
-    %(naive_attributes)s
 
     Examples
     --------

@@ -47,7 +47,6 @@ class NeighborsEstimator(Estimator, ABC):
     """Rows of the fit and their neighbours."""
 
     _docs: ClassVar[Mapping[str, str]] = {
-        "search_parameters": "%(algorithm)s\n%(leaf_size)s\n%(p)s\n%(metric)s\n%(metric_params)s\n%(n_jobs)s",
         "n_neighbors": """n_neighbors : int, default={default}
     Number of neighbours.""",
         "radius": """radius : float, default={default}
@@ -87,6 +86,7 @@ certificate_ : Certificate
         "sort_results": """sort_results : bool, default=False
     Whether neighbours come in the order of their distances; otherwise in that of the rows.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("attributes",)
 
     algorithm: str
     p: float | None
@@ -302,7 +302,6 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
         radius : float or array of shape (n_queries,), optional
             Default: that of the constructor.
         return_distance : bool, default=True
-        %(sort_results)s
 
         Returns
         -------
@@ -346,7 +345,6 @@ class RadiusNeighborsSearch(NeighborsEstimator, RadiusNeighborsMixin):  # type: 
         %(reach)s
         mode : {"connectivity", "distance"}, default="connectivity"
             Ones, or distances.
-        %(sort_results)s
 
         Returns
         -------

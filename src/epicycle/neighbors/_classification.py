@@ -40,6 +40,7 @@ ndarray of shape (n_queries, n_classes), or list of them
     A list, one for each column of y, where it has several.""",
         "predictions": "ndarray of shape (n_queries,) or (n_queries, n_outputs)",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("label_attributes",)
 
     classes_: Any
 
@@ -140,17 +141,6 @@ class KNeighborsClassifier(KNeighborsPredictor, _VotingClassifier):
 
     Among classes with equally many votes the first in `classes_` wins. A fitted object keeps the training rows.
 
-    Parameters
-    ----------
-    %(n_neighbors)s
-    %(weights)s
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(label_attributes)s
-    %(attributes)s
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -171,22 +161,14 @@ class RadiusNeighborsClassifier(RadiusNeighborsPredictor, _VotingClassifier):
 
     Parameters
     ----------
-    %(algorithm)s
-    %(leaf_size)s
-    %(p)s
-    %(metric)s
     outlier_label : label, list of labels, "most_frequent" or None, default=None
         The label of queries without a row in the radius, for each column of y. A label that is not in y has no
         probability. None: such queries are refused.
-    %(metric_params)s
-    %(n_jobs)s
 
     Attributes
     ----------
-    %(label_attributes)s
     outlier_label_ : list of labels or None
         The label of queries without neighbours for each column of y.
-    %(attributes)s
 
     Examples
     --------

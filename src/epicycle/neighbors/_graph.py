@@ -40,12 +40,7 @@ CSR matrix of shape (n_samples, n_samples_fit)""",
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Keep the rows of X."""
         self._keep_rows(X, None, target="none")
         self._conclude_exact()
         return self
@@ -61,10 +56,6 @@ CSR matrix of shape (n_samples, n_samples_fit)""",
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Keep the rows, and give their own graph, each row being the first of its neighbours.
 
-        Parameters
-        ----------
-        y : ignored
-
         Returns
         -------
         CSR matrix of shape (n_samples, n_samples)
@@ -79,14 +70,6 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
 
     Distances are given of k + 1 rows, because a row of the fit is its own first neighbour.
     A fitted object keeps the training rows.
-
-    Parameters
-    ----------
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(attributes)s
 
     Examples
     --------
@@ -120,14 +103,6 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
 
     Every row of the fit is a neighbour of itself, at distance zero, which is stored.
     A fitted object keeps the training rows.
-
-    Parameters
-    ----------
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(attributes)s
 
     Examples
     --------

@@ -63,7 +63,6 @@ class NearestCentroid(ClassifierMixin, Estimator):  # type: ignore[misc]  # unty
     class_prior_ : ndarray of shape (n_classes,)
     certificate_ : Certificate
         The centroids are exact.
-    %(evidence)s
 
     Examples
     --------

@@ -60,16 +60,6 @@ class KNeighborsRegressor(KNeighborsPredictor, _AveragingRegressor):
 
     With one neighbour, or weights by distance, it interpolates. A fitted object keeps the training rows.
 
-    Parameters
-    ----------
-    %(n_neighbors)s
-    %(weights)s
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(attributes)s
-
     Examples
     --------
     >>> from epicycle import KNeighborsRegressor
@@ -87,16 +77,6 @@ class RadiusNeighborsRegressor(RadiusNeighborsPredictor, _AveragingRegressor):
     .. math:: f(q) = \frac{\sum_{i: d(x_i, q) \leq r} w_i \, y_i}{\sum_{i: d(x_i, q) \leq r} w_i}
 
     A query without a row in its radius gets NaN, and a warning says so. A fitted object keeps the training rows.
-
-    Parameters
-    ----------
-    %(radius)s
-    %(weights)s
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(attributes)s
 
     Examples
     --------

@@ -26,14 +26,6 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
     in float32 products of matrices that rule out nearly all rows, and exact distances of the few that are left. A
     fitted object keeps the training rows.
 
-    Parameters
-    ----------
-    %(search_parameters)s
-
-    Attributes
-    ----------
-    %(attributes)s
-
     Examples
     --------
     >>> from epicycle import NearestNeighbors

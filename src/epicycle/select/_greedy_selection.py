@@ -142,6 +142,7 @@ class GreedySelection(FeatureSelection):
         "    Every step: the ``feature``, ``n_features``, ``score`` and ``std_error``; the objective is the negative "
         "score.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("greedy_attributes",)
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **COMMON,
         "n_features_to_select": NoneOr(Integer(1)),
@@ -235,10 +236,6 @@ class ForwardSelection(GreedySelection):
     The best set met on the way is chosen, and the model is fitted to it. Its own score is the best of many and
     optimistic; :func:`~epicycle.select.k_fold` of the whole search gives an unbiased one.
 
-    Attributes
-    ----------
-    %(greedy_attributes)s
-
     See Also
     --------
     BackwardSelection : starts from all features.
@@ -271,10 +268,6 @@ class BackwardSelection(GreedySelection):
 
     The best set met on the way is chosen, and the model is fitted to it. Features that help only together, which a
     forward search may miss, are kept; it costs more where few of many features are needed.
-
-    Attributes
-    ----------
-    %(greedy_attributes)s
 
     See Also
     --------

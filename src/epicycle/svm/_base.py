@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, EpicycleWarning
 from epicycle.core._history import History
@@ -42,6 +43,31 @@ MACHINE_PARAMETERS: Mapping[str, Domain] = {
     "cache_size": Real(minimum=0, inclusive=False),
     "shrinking": Boolean(),
     "max_iter": AnyOf(Integer(minimum=1), Integer(minimum=-1, maximum=-1)),
+}
+
+
+class MachineArguments(SharedArguments, total=False):
+    """Arguments of the constructors of all support vector machines."""
+
+    kernel: Any
+    degree: int
+    gamma: float | str
+    coef0: float
+    cache_size: float
+    shrinking: bool
+
+
+MACHINE_DEFAULTS: Mapping[str, Any] = {
+    "kernel": "rbf",
+    "degree": 3,
+    "gamma": "scale",
+    "coef0": 0.0,
+    "cache_size": 200,
+    "shrinking": True,
+    "tol": 1e-3,
+    "max_iter": -1,
+    "n_jobs": None,
+    "verbose": 0,
 }
 
 _KIND = "duality gap and KKT violation"
@@ -78,9 +104,6 @@ class SupportVectorMachine(KernelMachine):
         **KERNEL_DOCS,
         "gamma": """gamma : {"scale", "auto"} or float, default={default}
     Parameter of kernels by name: 1 / (n_features times the variance of X), 1 / n_features, or a number.""",
-        "kernel_parameters": "%(kernel)s\n%(degree)s\n%(gamma)s\n%(coef0)s",
-        "machine_parameters": "%(kernel_parameters)s\n%(tol)s\n%(cache_size)s\n%(shrinking)s\n%(max_iter)s\n"
-        "%(n_jobs)s\n%(verbose)s",
         "tol": """tol : float, default={default}
     Tolerance of both the worst violation of the optimality conditions and the relative duality gap.""",
         "cache_size": """cache_size : float, default={default}
@@ -116,6 +139,12 @@ converged_ : bool""",
         "n_iter_": """n_iter_ : int
     Number of rounds.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = (
+        "support_",
+        "function_attributes",
+        "kernel_",
+        "evidence_attributes",
+    )
 
     gamma: Any
     tol: float

@@ -19,7 +19,7 @@ from epicycle.core._settings import config
 from epicycle.kernels._machine import KernelClassifier, select_rows
 from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, codes
-from epicycle.svm._base import MACHINE_PARAMETERS, Fit, SupportVectorMachine
+from epicycle.svm._base import MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._calibration import couple, isotonic_steps, platt, probabilities_of
 from epicycle.svm._subproblems import Solved, Split
 
@@ -33,6 +33,25 @@ CLASSIFIER_PARAMETERS: Mapping[str, Domain] = {
     "multi_class": Choice("ovo", "ovr"),
     "decision_function_shape": Choice("ovr", "ovo"),
     "break_ties": Boolean(),
+}
+
+
+class ClassifierArguments(MachineArguments, total=False):
+    """Arguments of the constructors of support vector classifiers."""
+
+    probability: bool | str
+    multi_class: str
+    decision_function_shape: str
+    break_ties: bool
+
+
+CLASSIFIER_DEFAULTS: Mapping[str, Any] = {
+    **MACHINE_DEFAULTS,
+    "probability": "deprecated",
+    "multi_class": "ovo",
+    "decision_function_shape": "ovr",
+    "break_ties": False,
+    "random_state": 0,
 }
 
 
@@ -57,7 +76,6 @@ class SupportVectorClassifier(SupportVectorMachine, KernelClassifier):
     """A support vector machine for labels."""
 
     _docs: ClassVar[Mapping[str, str]] = {
-        "class_parameters": "%(probability)s\n%(multi_class)s\n%(decision_function_shape)s\n%(break_ties)s",
         "probability": """probability : {"platt", "isotonic"} or bool, default={default}
     By which calibration of cross-validated decision values `predict_proba` is wanted; by default it is not. True
     ("platt") and False are deprecated, as in scikit-learn, and warn.""",
@@ -83,6 +101,7 @@ intercept_ : ndarray of shape (n_functions,)""",
         "n_iter_": """n_iter_ : ndarray of shape (n_functions,)
     Number of steps for each function.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_", "class_attributes", "geometric_margin_")
 
     probability: bool | str
     multi_class: str

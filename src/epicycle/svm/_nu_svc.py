@@ -11,13 +11,17 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.svm._base import CARD, Fit
-from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
+from epicycle.svm._base_classifier import (
+    CLASSIFIER_DEFAULTS,
+    CLASSIFIER_PARAMETERS,
+    ClassifierArguments,
+    SupportVectorClassifier,
+)
 from epicycle.svm._subproblems import Split, nu_machine
 
 
@@ -38,22 +42,14 @@ class NuSVC(SupportVectorClassifier):
     nu : float, default=0.5
         Between 0 and 1, feasible up to twice the share of the smaller class. More is an error for two classes; of
         several, each pair takes at most what is feasible for it, as `nu_` shows.
-    %(kernel_parameters)s
-    %(class_parameters)s
     random_state : int, Generator, RandomState or None, default=0
         Folds for `probability`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    %(support_)s
-    %(class_attributes)s
-    %(function_attributes)s
     nu_ : ndarray of shape (n_functions,)
         The nu of each function.
-    %(geometric_margin_)s
-    %(kernel_)s
-    %(evidence_attributes)s
 
     Examples
     --------
@@ -74,23 +70,8 @@ class NuSVC(SupportVectorClassifier):
     }
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments(tol=1e-3, max_iter=-1, random_state=0, n_jobs=None, verbose=0)
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        cache_size: float = 200,
-        probability: bool | str = "deprecated",
-        multi_class: str = "ovo",
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        shrinking: bool = True,
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
+    @stores_arguments(**CLASSIFIER_DEFAULTS)
+    def __init__(self, *, nu: float = 0.5, **shared: Unpack[ClassifierArguments]) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._matrix import in_type_if_it_fits
 from epicycle.kernels._machine import select_rows
-from epicycle.svm._base import CARD, MACHINE_PARAMETERS, Fit, SupportVectorMachine
+from epicycle.svm._base import CARD, MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem, filled
 
@@ -35,20 +34,15 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
     ----------
     nu : float, default=0.5
         Between 0 and 1.
-    %(machine_parameters)s
 
     Attributes
     ----------
-    %(support_)s
     n_support_ : ndarray of shape (1,)
     dual_coef_ : ndarray of shape (1, n_support)
     offset_ : float
         rho: ``decision_function`` is ``score_samples`` less this.
     intercept_ : ndarray of shape (1,)
         Minus the offset.
-    %(function_attributes)s
-    %(kernel_)s
-    %(evidence_attributes)s
 
     Examples
     --------
@@ -68,28 +62,12 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
 
     _has_constant = False
 
-    @stores_arguments(tol=1e-3, max_iter=-1, n_jobs=None, verbose=0)
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        cache_size: float = 200,
-        shrinking: bool = True,
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
+    @stores_arguments(**MACHINE_DEFAULTS)
+    def __init__(self, *, nu: float = 0.5, **shared: Unpack[MachineArguments]) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Fit to rows X."""
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight
         kept = np.flatnonzero(weight > 0)

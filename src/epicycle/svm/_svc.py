@@ -12,14 +12,18 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._inner_products import Linear
 from epicycle.svm._base import CARD, Fit
-from epicycle.svm._base_classifier import CLASSIFIER_PARAMETERS, SupportVectorClassifier
+from epicycle.svm._base_classifier import (
+    CLASSIFIER_DEFAULTS,
+    CLASSIFIER_PARAMETERS,
+    ClassifierArguments,
+    SupportVectorClassifier,
+)
 from epicycle.svm._subproblems import hard_margin, soft_margin
 
 Array = np.ndarray
@@ -73,12 +77,10 @@ class SVC(SupportVectorClassifier):
     ----------
     C : float, default=1.0
         Price of slack; ``inf`` is the hard margin, which exists for separable classes only.
-    %(kernel_parameters)s
     slack : {"l1", "l2"}, default="l1"
         Whether slack counts as such or squared and halved.
     class_weight : dict, "balanced" or None, default=None
         Factors on C for the classes.
-    %(class_parameters)s
     solver : {"smo", "dual-cd"}, default="smo"
         Sequential minimal optimisation; or dual coordinate descent for a function without intercept.
     random_state : int, Generator, RandomState or None, default=0
@@ -87,12 +89,6 @@ class SVC(SupportVectorClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    %(support_)s
-    %(class_attributes)s
-    %(function_attributes)s
-    %(geometric_margin_)s
-    %(kernel_)s
-    %(evidence_attributes)s
 
     Examples
     --------
@@ -116,25 +112,15 @@ class SVC(SupportVectorClassifier):
     }
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments(tol=1e-3, max_iter=-1, random_state=0, n_jobs=None, verbose=0)
+    @stores_arguments(**CLASSIFIER_DEFAULTS)
     def __init__(
         self,
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
         slack: str = "l1",
-        cache_size: float = 200,
         class_weight: Mapping[Any, float] | str | None = None,
-        probability: bool | str = "deprecated",
-        multi_class: str = "ovo",
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
         solver: str = "smo",
-        shrinking: bool = True,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[ClassifierArguments],
     ) -> None: ...
 
     @fitting
@@ -165,10 +151,6 @@ class SVC(SupportVectorClassifier):
         The shares of the rows in them are their dual coefficients, divided by the sum over a class. For a hard margin
         the distance of the points is twice the geometric margin; with slack the hulls are reduced: no row may have a
         larger share than C divided by that sum, and it is these hulls whose nearest points w connects.
-
-        Returns
-        -------
-        HullPoints
         """
         self._check_fitted()
         if len(self.classes_) != 2:

@@ -12,13 +12,12 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ConvergenceError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import select_rows
-from epicycle.svm._base import CARD, MACHINE_PARAMETERS, Fit, SupportVectorMachine
+from epicycle.svm._base import CARD, MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Subproblem
 
@@ -39,17 +38,12 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
         Price of errors beyond the tube; ``inf`` allows none, for which the kernel must reach all targets.
     epsilon : float, default=0.1
         Half the width of the tube.
-    %(machine_parameters)s
 
     Attributes
     ----------
-    %(support_)s
     n_support_ : ndarray of shape (1,)
     dual_coef_ : ndarray of shape (1, n_support)
     intercept_ : ndarray of shape (1,)
-    %(function_attributes)s
-    %(kernel_)s
-    %(evidence_attributes)s
 
     Examples
     --------
@@ -68,20 +62,8 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
     }
     _card: ClassVar[MethodCard] = CARD
 
-    @stores_arguments(tol=1e-3, max_iter=-1, n_jobs=None, verbose=0)
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        cache_size: float = 200,
-        shrinking: bool = True,
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
+    @stores_arguments(**MACHINE_DEFAULTS)
+    def __init__(self, *, C: float = 1.0, epsilon: float = 0.1, **shared: Unpack[MachineArguments]) -> None: ...
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -50,7 +50,7 @@ TREE_DOMAINS: dict[str, Domain] = {
 GROWTH_DOCS = {
     **TREE_DOCS,
     "max_depth": "max_depth : int or None, default={default}\n    Maximum depth of a tree; None sets no limit.",
-    "min_samples": "min_samples_split, min_samples_leaf : int or float, default=2 and 1\n"
+    "min_samples_split": "min_samples_split, min_samples_leaf : int or float, default=2 and 1\n"
     "    Minimum number of rows of a node that is split, and of a leaf; a float is a share of the rows.",
     "min_weight_fraction_leaf": "min_weight_fraction_leaf : float, default={default}\n"
     "    Minimum share of the total weight of the tree in a leaf.",

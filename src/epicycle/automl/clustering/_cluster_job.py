@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from epicycle.automl._budget import Budget
-from epicycle.automl._columns import as_text
-from epicycle.automl._data_checks import ColumnProfile, DataIssue
 from epicycle.automl._messages import Messages
-from epicycle.automl._table_encoder import TableEncoder
-from epicycle.automl._table_model import TableModel
-from epicycle.automl._tables import source_name
+from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.automl.clustering._cluster_profiles import cluster_profiles
 from epicycle.automl.clustering._clustering_run import ClusteringRun
 from epicycle.automl.clustering._methods import Method
 from epicycle.automl.clustering._search import Candidate, Found, search
+from epicycle.automl.tables._columns import as_text
+from epicycle.automl.tables._table_encoder import TableEncoder
+from epicycle.automl.tables._table_model import TableModel
+from epicycle.automl.tables._tables import source_name
 from epicycle.core._history import History
 from epicycle.core._random import stream
 from epicycle.metrics import adjusted_rand_score, purity_score, silhouette_estimate, silhouette_samples

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl._columns import as_numbers, as_text
+from epicycle.automl.tables._columns import as_numbers, as_text
 from epicycle.data._categories import distinct_values
 from epicycle.report._plain import shown
 

@@ -12,22 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from epicycle.automl._budget import Budget
-from epicycle.automl._data_checks import ColumnProfile, DataIssue, profile_columns
 from epicycle.automl._messages import Messages
 from epicycle.automl._output import check_folder
-from epicycle.automl._table_encoder import TableEncoder
-from epicycle.automl._tables import EMBEDDED, read_table, source_name
 from epicycle.automl._train import check_seconds, check_seed
+from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profile_columns
 from epicycle.automl.clustering._cluster_job import ClusterJob
 from epicycle.automl.clustering._clustering_run import ClusteringRun
 from epicycle.automl.clustering._methods import methods_for
-from epicycle.core._exceptions import (
-    ConvergenceWarning,
-    DataError,
-    EpicycleWarning,
-    ParameterError,
-    ParameterTypeError,
-)
+from epicycle.automl.tables._table_encoder import TableEncoder
+from epicycle.automl.tables._tables import EMBEDDED, read_table, source_name
+from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._settings import config
 
 #: Fewer rows cannot be drawn from again and again.

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.automl._data_checks import ColumnProfile, DataIssue
 from epicycle.automl._output import write_folder
-from epicycle.automl._table_model import TableModel
 from epicycle.automl._training_run import encoding_plan, environment, write_text
+from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
+from epicycle.automl.tables._table_model import TableModel
 from epicycle.io import save
 from epicycle.report._plain import plain
 

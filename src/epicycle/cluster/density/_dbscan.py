@@ -79,12 +79,7 @@ class DBSCAN(DensityClustering):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of rows X, or of distances X between them.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the clusters of rows X, or of distances X between them."""
         data, rows = rows_to_search(self, X, None, warn=False, target="none")
         weight = None if sample_weight is None else as_partial_weight(sample_weight, data.n_rows, signed=True)
         if weight is not None and not weight.any():

@@ -129,12 +129,7 @@ class HDBSCAN(DensityClustering):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters of rows X, or of distances X between them.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the clusters of rows X, or of distances X between them."""
         given = is_precomputed(self.metric)
         if given and self.store_centers is not None:
             raise ParameterError("store_centers: Cannot store centers when using a precomputed distance matrix.")

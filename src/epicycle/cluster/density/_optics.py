@@ -116,12 +116,7 @@ class OPTICS(DensityClustering):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Order rows X, or rows of which X holds the distances, and find clusters.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Order rows X, or rows of which X holds the distances, and find clusters."""
         self._warn_of_booleans(X)
         data, rows = rows_to_search(self, X, None, warn=False, target="none")
         for name in ("min_samples", "min_cluster_size"):

@@ -178,12 +178,7 @@ class AgglomerativeClustering(ClusterMixin, Estimator):  # type: ignore[misc]  #
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Build the tree of rows X, or of distances X, and cut it.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Build the tree of rows X, or of distances X, and cut it."""
         self._check_cut()
         if is_precomputed(self.metric) and np.ndim(X) == 1:
             X = square_of(X)

@@ -108,12 +108,7 @@ class FeatureAgglomeration(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ag
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Build the tree of the columns of X and cut it.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Build the tree of the columns of X and cut it."""
         self._check_cut()
         data = self._rows(X, sample_weight)
         if data.n_features < 2:
@@ -145,10 +140,6 @@ class FeatureAgglomeration(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ag
 
     def transform(self, X: Any) -> Any:
         """Pool the columns of every cluster.
-
-        Parameters
-        ----------
-        %(X)s
 
         Returns
         -------

@@ -82,24 +82,11 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     # ------------------------------------------------------------------------------------------- use of a fit
 
     def predict(self, X: Any) -> Any:
-        """The cluster of every row: the number of its nearest centre.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The cluster of every row: the number of its nearest centre."""
         return engine.map(_labels_of_batch, self._predict_data(X), self._centers(), n_jobs=self.n_jobs)
 
     def transform(self, X: Any) -> Any:
         """Distances of every row from all centres.
-
-        Parameters
-        ----------
-        %(X)s
 
         Returns
         -------
@@ -117,18 +104,7 @@ class CenterModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the distortion of rows X.
-
-        Parameters
-        ----------
-        %(X)s
-        y : ignored
-        %(sample_weight)s
-
-        Returns
-        -------
-        float
-        """
+        """Minus the distortion of rows X."""
         self._check_fitted()
         data = as_data(X, None, sample_weight, estimator_name=type(self).__name__, accept_sparse=True)
         self._check_features(X, data, reset=False)

@@ -172,7 +172,6 @@ class BisectingKMeans(CenterModel):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : ignored
         """
         data = self._fit_data(X, None, sample_weight, target="none")
         if not isinstance(data, ArrayData):
@@ -254,16 +253,7 @@ class BisectingKMeans(CenterModel):
         warn_of_empty(self.labels_, len(leaves))
 
     def predict(self, X: Any) -> Any:
-        """The cluster of every row: the leaf that it reaches, going to the nearer of two centres at every split.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The cluster of every row: the leaf that it reaches, going to the nearer of two centres at every split."""
         data = self._predict_data(X)
         tree = (self._node_centers_, self._node_children_, self._node_labels_)
         return engine.map(_leaves_of_batch, data, *tree, n_jobs=self.n_jobs)

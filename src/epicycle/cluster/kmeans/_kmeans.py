@@ -114,12 +114,7 @@ class KMeans(CenterModel):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centres of rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the centres of rows X."""
         data = self._fit_data(X, None, sample_weight, target="none")
         spread = spread_of(data, self.n_jobs, int(self.n_clusters))
         self._require_rows(spread.n_rows)
@@ -183,10 +178,8 @@ class KMeans(CenterModel):
 
         Parameters
         ----------
-        %(X)s
         k : int or sequence of int, default=10
             Numbers of clusters; an integer stands for 1, ..., k.
-        %(sample_weight)s
         """
         counts = checked_range(k)
         return elbow_of(counts, self._distortions(X, counts, sample_weight))
@@ -206,7 +199,6 @@ class KMeans(CenterModel):
             In memory, and small enough to be dense.
         k : int or sequence of int, default=10
             Numbers of clusters; an integer stands for 1, ..., k.
-        %(sample_weight)s
         n_draws : int, default=20
             Draws without clusters.
         box : {"principal", "features"}, default="principal"

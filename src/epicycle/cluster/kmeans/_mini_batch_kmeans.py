@@ -141,12 +141,7 @@ class MiniBatchKMeans(CenterModel):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centres of rows X, in as many batches as it takes.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the centres of rows X, in as many batches as it takes."""
         data = self._fit_data(X, None, sample_weight, target="none")
         spread = spread_of(data, self.n_jobs, int(self.n_clusters), bound=False)
         self._require_rows(spread.n_rows)
@@ -188,12 +183,7 @@ class MiniBatchKMeans(CenterModel):
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Make one step with all rows X; rows of files and Dask collections are read in batches, a step for each.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Make one step with all rows X; rows of files and Dask collections are read in batches, a step for each."""
         first = not hasattr(self, "cluster_centers_")
         data = self._fit_data(X, None, sample_weight, target="none", reset=first)
         monitor = self._monitor(None, lambda x: {"cluster_centers_": x.reshape(-1, data.n_features)})

@@ -48,7 +48,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
         k.
     C : float, default=1.0
         Price of a margin that is not one: the larger, the weaker the penalty.
-    %(kernel_parameters)s
     balance : float, default=0.8
         The least weight of a cluster, as a share of the mean: 0.8 with two clusters is two fifths of all rows. Without
         it, one cluster of all rows would be the best.
@@ -120,12 +119,7 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find clusters of the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find clusters of the rows of X."""
         data, rows = self._intake(X, None, sample_weight, target="none")
         weight = np.ones(data.n_rows) if data.weight is None else data.weight
         kept = np.flatnonzero(weight > 0)

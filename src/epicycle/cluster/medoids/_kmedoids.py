@@ -135,7 +135,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : ignored
         """
         metric = resolve(2, self.metric, self.metric_params)
         data = self._rows(X, sample_weight, metric)
@@ -240,10 +239,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Rows; with metric="precomputed" their distances from all rows of the fit.
-
-        Returns
-        -------
-        array of shape (n_samples,)
         """
         found = self.transform(X)
         return found.argmin(axis=1).astype(np.int32)

@@ -77,7 +77,6 @@ class KMedians(PrototypeModel):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : ignored
         """
         data = self._memory(self._fit_data(X, None, sample_weight, target="none"))
         self._fit_rows(data, dense_rows(data.X))

@@ -98,7 +98,6 @@ class KModes(CategoryModel):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        y : ignored
         """
         data = self._coded(X, sample_weight)
         self._fit_rows(data, self._with_codes(data.X))

@@ -103,7 +103,6 @@ class KPrototypes(CategoryModel):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        y : ignored
         """
         data = self._coded(X, sample_weight)
         rows = self._with_codes(data.X)

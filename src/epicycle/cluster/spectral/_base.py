@@ -51,6 +51,7 @@ residual_norms_ : ndarray
 n_connected_components_ : int
     Of the graph. More than one is said in a warning.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("graph_attributes",)
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "radius": NoneOr(Real(minimum=0, inclusive=False)),
         "eigen_solver": NoneOr(Choice("arpack", "lobpcg", "amg")),

@@ -63,7 +63,6 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of every row; -1 for rows of weight 0.
-    %(graph_attributes)s
     normalized_cut_ : float
         Of `labels_`.
     lower_bound_ : float
@@ -133,12 +132,7 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of rows X, or of the nodes of a graph X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the clusters of rows X, or of the nodes of a graph X."""
         rows, weight, kept = self._rows(X, sample_weight)
         n, k = rows.shape[0], int(self.n_clusters)
         if k > n:

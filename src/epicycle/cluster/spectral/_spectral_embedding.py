@@ -44,7 +44,6 @@ class SpectralEmbedding(GraphModel):
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         NaN for rows of weight 0.
-    %(graph_attributes)s
     n_neighbors_ : int
     gamma_ : float
     certificate_ : Certificate

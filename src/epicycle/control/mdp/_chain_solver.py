@@ -13,18 +13,28 @@ import scipy.sparse.linalg as spl
 from epicycle.core._threads import single_threaded_blas
 
 Array = np.ndarray
-_DENSE = 600  # states up to which a dense factorisation takes milliseconds
+DENSE = 600  # states up to which a dense factorisation takes milliseconds
 _NEAR = 1 / 50  # of the states, within which the successors of one lie after reordering when factors stay sparse
 _ROUNDS = 6  # of refinement
 _GAIN = 1e-6  # by which a round of Krylov iterations shrinks the residual; more would stagnate at the rounding
+_ROUGH_GAIN = 1e-3
+_KRYLOV = 100  # iterations after which a factorisation is looked into
 
 
-def solve_chain(P: sp.csr_array, r: Array, discount: float) -> Array:
-    """Solution by a dense or sparse factorisation, or by Krylov iterations where factors would fill up; refined."""
+def solve_chain(
+    P: sp.csr_array, r: Array, discount: float, *, start: Array | None = None, rough: bool = False
+) -> Array:
+    """Solution by a dense factorisation, Krylov iterations, or a sparse factorisation where these are slow; refined.
+
+    From `start`, if given. A rough solution, for large chains only, is that of a single round.
+    """
     with single_threaded_blas():
-        A = sp.csc_array(sp.eye_array(P.shape[0], format="csc") - discount * P)
-        solve = _solver(A)
-        v = solve(r)
+        A = sp.csr_array(sp.eye_array(P.shape[0], format="csr") - discount * P)
+        rough = rough and len(r) > DENSE
+        solve = _solver(A, _ROUGH_GAIN if rough else _GAIN)
+        v = solve(r) if start is None else start + solve(r - A @ start)
+        if rough:
+            return np.asarray(v)
         size = np.abs(r) + discount * abs(P) @ np.abs(v)
         for _ in range(_ROUNDS):
             residual = r - A @ v
@@ -34,30 +44,36 @@ def solve_chain(P: sp.csr_array, r: Array, discount: float) -> Array:
         return np.asarray(v)
 
 
-def _solver(A: sp.csc_array) -> Callable[[Array], Any]:
+def _solver(A: sp.csr_array, gain: float) -> Callable[[Array], Any]:
     n = A.shape[0]
-    if n <= _DENSE:
+    if n <= DENSE:
         factor = scipy.linalg.lu_factor(A.toarray())
         return lambda b: scipy.linalg.lu_solve(factor, b)
-    if _local(A):
-        factors = spl.splu(A)
-        return lambda b: factors.solve(b)
     diagonal = A.diagonal()
     scale = spl.LinearOperator((n, n), matvec=lambda x: x / diagonal)
+    factors: list[Any] = []
 
     def iterate(b: Array) -> Any:
-        if not b.any():
+        size = np.linalg.norm(b)
+        if size == 0:
             return b
-        x, failed = spl.bicgstab(A, b, rtol=_GAIN, atol=0.0, maxiter=500, M=scale)
-        # A chain that mixes slowly: the factorisation is then the lesser evil.
-        return spl.splu(A).solve(b) if failed else x
+        if factors:
+            return factors[0].solve(b)
+        # Of length one: what the iterations take for a breakdown is an absolute number.
+        x, failed = spl.bicgstab(A, b / size, rtol=gain, atol=0.0, maxiter=_KRYLOV, M=scale)
+        if failed and _local(A):
+            factors.append(spl.splu(sp.csc_array(A)))
+            return factors[0].solve(b)
+        if failed:  # a chain that mixes slowly and whose factors would fill up
+            x, failed = spl.gmres(A, b / size, x0=x, rtol=gain, atol=0.0, restart=60, maxiter=30, M=scale)
+        return size * x
 
     return iterate
 
 
-def _local(A: sp.csc_array) -> bool:
+def _local(A: sp.csr_array) -> bool:
     """Whether states lead to near ones only, so that a factor stays sparse: by the profile of a reordering."""
-    order = sp.csgraph.reverse_cuthill_mckee(sp.csr_array(A), symmetric_mode=False)
+    order = sp.csgraph.reverse_cuthill_mckee(A, symmetric_mode=False)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     entries = A.tocoo()

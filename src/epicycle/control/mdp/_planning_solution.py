@@ -11,6 +11,7 @@ import numpy as np
 from epicycle._native import control as native
 from epicycle.control.mdp._absorption import longest_run, run_length
 from epicycle.control.mdp._mdp import MDP
+from epicycle.control.mdp._planning_plots import draw_policy, draw_values
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
@@ -77,7 +78,7 @@ class PlanningSolution:
 
     @styled
     def plot(self, *, ax: Axes | None = None, **line: Any) -> Axes:
-        """Draw how the bound on the loss of the policy fell.
+        """Draw how Bellman's residual, which bounds the loss of the policy, fell.
 
         Parameters
         ----------
@@ -95,6 +96,41 @@ class PlanningSolution:
         ax.semilogy(np.arange(1, len(residual) + 1), np.where(residual > 0, residual, np.nan), **line)
         ax.set_xlabel("iteration")
         ax.set_ylabel("Bellman residual (span)" if self.mdp.criterion != "total" else "Bellman residual")
+        return ax
+
+    @styled
+    def plot_values(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the values: as colours where states are pairs of numbers, otherwise as a line between its bounds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ax = axes_of(ax)
+        draw_values(ax, self.mdp.states, self.values, self.lower, self.upper)
+        return ax
+
+    @styled
+    def plot_policy(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the actions: as colours where states are pairs of numbers, otherwise as points above the states.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ax = axes_of(ax)
+        chosen = np.where(self.choice >= 0, self.mdp.pair_action_[self.choice], -1)
+        draw_policy(ax, self.mdp.states, self.mdp.actions, chosen)
         return ax
 
     @styled

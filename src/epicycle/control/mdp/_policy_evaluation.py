@@ -66,7 +66,8 @@ def policy_evaluation(
     return exact_values(mdp, choice)
 
 
-def exact_values(mdp: MDP, choice: Array) -> Array:
-    """Solution of the linear system of a policy, given by its pairs."""
+def exact_values(mdp: MDP, choice: Array, *, start: Array | None = None, rough: bool = False) -> Array:
+    """Solution of the linear system of a policy, given by its pairs; `start` and `rough` as in `solve_chain`."""
     P, r = mdp.policy_chain(choice)
-    return solve_chain(P, np.where(choice >= 0, r, mdp.terminal_values_), mdp.discount)
+    right = np.where(choice >= 0, r, mdp.terminal_values_)
+    return solve_chain(P, right, mdp.discount, start=start, rough=rough)

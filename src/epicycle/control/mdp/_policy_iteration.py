@@ -9,6 +9,7 @@ import numpy as np
 
 from epicycle._native import control as native
 from epicycle.control.mdp._absorption import run_length
+from epicycle.control.mdp._chain_solver import DENSE
 from epicycle.control.mdp._mdp import MDP
 from epicycle.control.mdp._planning_solution import Bounds, PlanningSolution, arguments, backup, bounds, finish, span_of
 from epicycle.control.mdp._policy_evaluation import exact_values
@@ -21,6 +22,7 @@ from epicycle.core.estimator import in_catalogue
 Array = np.ndarray
 #: Improvements below this part of a value are rounding: without it policies of equal value would alternate for ever.
 _WORTH = 1e-12
+_ROUGH = 1e-5  # the same while large systems are solved roughly, until nothing improves by more
 
 
 @in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
@@ -61,15 +63,21 @@ def policy_iteration(
         raise DataError("initial_policy: the process goes on for ever under it; expected one that ends")
     history: dict[str, list[float]] = {"residual": [], "changed": [], "seconds": []}
     began = perf_counter()
+    # Large systems are solved roughly at first; a policy that goes on for ever has none, so that total rewards are not.
+    rough, values = mdp.criterion == "discounted" and mdp.n_states > DENSE, None
     for n_iter in range(1, max_iter + 1):  # noqa: B007
-        values = exact_values(mdp, choice)
+        values = exact_values(mdp, choice, start=values, rough=rough)
         after, greedy, low, high = backup(mdp, values, n_jobs)
-        worth = after - values > _WORTH * np.maximum(np.abs(values), np.abs(after))
+        least = _ROUGH if rough else _WORTH
+        worth = after - values > least * np.maximum(np.abs(values), np.abs(after))
         history["residual"].append(span_of(mdp, low, high))
         history["changed"].append(int(worth.sum()))
         history["seconds"].append(perf_counter() - began)
         if not worth.any():
-            break
+            if not rough:
+                break
+            rough = False
+            continue
         choice = np.where(worth, greedy, choice)
     return finish(mdp, _about(mdp, values, choice, n_jobs), tol, history, n_iter, f"after {n_iter} policies")
 

@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _WITH_FUNCTIONS = (
     "bayes",
     "bayes.conjugate",
+    "causal",
     "control",
     "diagnose",
     "metrics",
@@ -63,7 +64,8 @@ class MethodInfo:
 def in_catalogue(family: str, *rows: str, certificate: str, docs: Mapping[str, str] | None = None) -> Callable[[F], F]:
     """Decorate a function, or a class that is no estimator, which is a method of the catalogue, on data in memory.
 
-    What its docstring leaves out is added from `docs` and the shared entries; a class has its own in ``_docs``.
+    What its docstring leaves out is added from `docs` and the shared entries, without `docs` only where it has a
+    section "Parameters"; a class has its own in ``_docs``.
     """
 
     def decorate(method: F) -> F:
@@ -71,7 +73,7 @@ def in_catalogue(family: str, *rows: str, certificate: str, docs: Mapping[str, s
         if isinstance(method, type):
             complete_docstrings(method)
             return method
-        return documented(docs or {}, always=False)(method)
+        return documented(docs or {}, always=docs is not None)(method)
 
     return decorate
 

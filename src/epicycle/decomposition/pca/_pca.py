@@ -38,7 +38,7 @@ _LANCZOS = 1e-15  # the same for solver "arpack" with tol=0: as far as rounding 
 _MOST_PRODUCTS = 300
 
 
-class PCA(FactorDensity, Projection):
+class PCA(Projection, FactorDensity):
     r"""Principal component analysis: the directions in which rows differ most.
 
     .. math:: S = \frac{1}{W - 1} \sum_i w_i (x_i - m)(x_i - m)' = \sum_j \lambda_j v_j v_j', \qquad
@@ -150,12 +150,7 @@ class PCA(FactorDensity, Projection):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the axes of rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the axes of rows X."""
         data = self._fit_data(X, None, sample_weight, target="none", check_finite=False, missing=True)
         if _has_gaps(data):
             self._fit_with_gaps(data)

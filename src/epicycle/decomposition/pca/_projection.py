@@ -40,10 +40,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
     def transform(self, X: Any) -> Any:
         """The coordinates of the rows.
 
-        Parameters
-        ----------
-        %(X)s
-
         Returns
         -------
         array of shape (n_samples, n_components)
@@ -82,10 +78,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
 
     def reconstruction_error(self, X: Any) -> Any:
         """The squared distance of every row from the space of the axes; missing entries are left out.
-
-        Parameters
-        ----------
-        %(X)s
 
         Returns
         -------

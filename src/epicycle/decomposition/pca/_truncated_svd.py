@@ -102,12 +102,7 @@ class TruncatedSVD(Projection):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the singular vectors of rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the singular vectors of rows X."""
         data = self._fit_data(X, None, sample_weight, target="none")
         refuse_non_finite(data)
         k, p = int(self.n_components), data.n_features

@@ -49,7 +49,6 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         X : array, data frame, Scan or Dask collection of shape (n_samples, n_features)
-        y : ignored
         """
         data = self._fit_data(X, None, target="none")
         self._place(data)

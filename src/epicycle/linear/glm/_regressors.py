@@ -48,6 +48,7 @@ history_ : History
 n_iter_ : int
 converged_ : bool""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("fitted",)
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "alpha": Real(minimum=0),
         "solver": Choice("auto", "newton", "irls", "lbfgs", *GLM_SOLVERS),
@@ -74,15 +75,6 @@ class PoissonRegressor(PowerRegressor):
 
     .. math:: \min_{w, b} \; \frac{1}{\sum_i v_i} \sum_i v_i \left( \mu_i - y_i + y_i \log \frac{y_i}{\mu_i} \right)
               + \tfrac{\alpha}{2} \|w\|^2 , \qquad \mu_i = e^{b + w'x_i} .
-
-    Parameters
-    ----------
-    %(alpha)s
-    %(solver)s
-
-    Attributes
-    ----------
-    %(fitted)s
 
     See Also
     --------
@@ -111,15 +103,6 @@ class GammaRegressor(PowerRegressor):
 
     .. math:: \min_{w, b} \; \frac{1}{\sum_i v_i} \sum_i v_i \left( \frac{y_i}{\mu_i} - 1 - \log \frac{y_i}{\mu_i}
               \right) + \tfrac{\alpha}{2} \|w\|^2 , \qquad \mu_i = e^{b + w'x_i} .
-
-    Parameters
-    ----------
-    %(alpha)s
-    %(solver)s
-
-    Attributes
-    ----------
-    %(fitted)s
 
     See Also
     --------
@@ -158,10 +141,6 @@ class TweedieRegressor(PowerRegressor):
         zero, 2 the gamma and 3 the inverse Gaussian distribution; none has a power between 0 and 1.
     link : {"auto", "identity", "log"}, default="auto"
         g; "auto" is the identity for powers up to 0 and the logarithm above.
-
-    Attributes
-    ----------
-    %(fitted)s
 
     See Also
     --------

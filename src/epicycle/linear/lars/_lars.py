@@ -49,7 +49,6 @@ class Lars(MultiOutputMixin, PathModel):  # type: ignore[misc]  # scikit-learn h
         The worst over all breakpoints. For the lasso the duality gap, relative to half the mean square of y. For least
         angle regression its condition: how far the correlations of the active features are from being equal, and those
         of others from being smaller, relative to the largest at the beginning.
-    %(steps)s
 
     See Also
     --------
@@ -144,7 +143,6 @@ class LassoLars(MultiOutputMixin, PathModel):  # type: ignore[misc]  # scikit-le
     ----------
     %(path)s
     %(gap_of_path)s
-    %(steps)s
 
     See Also
     --------

@@ -66,7 +66,6 @@ class LarsCV(RoutesToSplitter, PathModel):
     certificate_ : Certificate
         The condition above on all rows: by how much it is missed at the worst breakpoint, relative to the largest
         correlation at the beginning.
-    %(steps)s
 
     See Also
     --------
@@ -102,13 +101,7 @@ class LarsCV(RoutesToSplitter, PathModel):
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose alpha by cross-validation and follow the path on all rows to it.
-
-        Parameters
-        ----------
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
-        """
+        """Choose alpha by cross-validation and follow the path on all rows to it."""
         _fit(self, X, y, sample_weight, params, PathOptions(lasso=False, eps=self.eps, max_iter=self.max_iter))
         return self
 
@@ -129,7 +122,6 @@ class LassoLarsCV(RoutesToSplitter, PathModel):
     ----------
     %(chosen)s
     %(gap_of_path)s
-    %(steps)s
 
     See Also
     --------
@@ -167,13 +159,7 @@ class LassoLarsCV(RoutesToSplitter, PathModel):
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose alpha by cross-validation and follow the path on all rows to it.
-
-        Parameters
-        ----------
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
-        """
+        """Choose alpha by cross-validation and follow the path on all rows to it."""
         options = PathOptions(lasso=True, positive=self.positive, eps=self.eps, max_iter=self.max_iter)
         _fit(self, X, y, sample_weight, params, options)
         return self

@@ -62,7 +62,6 @@ class LassoLarsIC(PathModel):
     coef_ : ndarray of shape (n_features,)
     intercept_ : float
     %(gap_of_path)s
-    %(steps)s
 
     See Also
     --------

@@ -177,13 +177,7 @@ class OrthogonalMatchingPursuitCV(RoutesToSplitter, SparseLinearModel):
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose the number of features by cross-validation and fit to all rows.
-
-        Parameters
-        ----------
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
-        """
+        """Choose the number of features by cross-validation and fit to all rows."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
         p = data.n_features
         most = min(max(p // 10, 5), p) if self.max_iter is None else min(self.max_iter, p)

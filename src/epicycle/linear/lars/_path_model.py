@@ -82,6 +82,7 @@ class PathModel(SparseLinearModel):
         "gap_of_path": "certificate_ : Certificate\n"
         "    The largest duality gap over all breakpoints of the path, relative to half the mean square of y.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("steps",)
 
     tol: float
     n_jobs: int | None

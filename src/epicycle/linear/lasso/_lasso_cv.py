@@ -43,6 +43,35 @@ _SINGLE_TARGET: dict[str, Domain] = {
 }
 
 
+class GridArguments(SharedArguments, total=False):
+    """Arguments of the constructors of these models."""
+
+    eps: float
+    n_alphas: int
+    alphas: Any
+    cv: Any
+    rule: Literal["min", "1se"]
+    copy_X: bool  # noqa: N815  # as scikit-learn spells it
+    selection: str
+
+
+GRID_DEFAULTS: Mapping[str, Any] = {
+    "eps": 1e-3,
+    "n_alphas": 100,
+    "alphas": None,
+    "cv": None,
+    "rule": "min",
+    "copy_X": True,
+    "selection": "cyclic",
+    "fit_intercept": True,
+    "tol": 1e-8,
+    "max_iter": 1000,
+    "n_jobs": None,
+    "verbose": 0,
+    "random_state": None,
+}
+
+
 class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
     """Parameters and drawing of these models; they differ in the shares of the L1 term to choose from."""
 
@@ -55,13 +84,14 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
     }
     _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = {
-        "grid": "eps : float, default=0.001\n"
-        "    Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).\n"
-        "n_alphas : int, default=100\n    Number of alphas in the grid.\n"
-        "alphas : array-like or int, optional\n    The alphas themselves, or their number in place of `n_alphas`.\n"
-        "cv : int, splitter or iterable of (train, test), optional\n"
-        "    Folds, as for scikit-learn; five by default.\n"
-        'rule : {"min", "1se"}, default="min"\n'
+        "eps": "eps : float, default={default}\n"
+        "    Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).",
+        "n_alphas": "n_alphas : int, default={default}\n    Number of alphas in the grid.",
+        "alphas": "alphas : array-like or int, optional\n"
+        "    The alphas themselves, or their number in place of `n_alphas`.",
+        "cv": "cv : int, splitter or iterable of (train, test), optional\n"
+        "    Folds, as for scikit-learn; five by default.",
+        "rule": 'rule : {"min", "1se"}, default={default}\n'
         "    Alpha of the least error, or the largest alpha whose error is within one standard error of the least.",
         "max_iter": "max_iter : int, default={default}\n    Maximum number of rounds for each alpha.",
         "n_jobs": "n_jobs : int, optional\n"
@@ -76,6 +106,7 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
         "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
         "    Weights of the rows, in training and in the error of a fold.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("fit",)
 
     eps: float
     n_alphas: int
@@ -124,10 +155,6 @@ class LassoCV(CrossValidatedRegressor):
     folds run side by side and copy no rows. The model is :class:`Lasso` with the alpha of least mean squared error on
     the held-out rows, or the largest alpha within one standard error of that.
 
-    Parameters
-    ----------
-    %(grid)s
-
     Attributes
     ----------
     alpha_ : float
@@ -137,7 +164,6 @@ class LassoCV(CrossValidatedRegressor):
         Mean squared error on the held-out rows.
     mse_mean_, mse_se_ : ndarray of shape (n_alphas,)
         Its mean over folds, and the standard error of that.
-    %(fit)s
 
     Examples
     --------
@@ -151,21 +177,14 @@ class LassoCV(CrossValidatedRegressor):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**CrossValidatedRegressor._parameters, **_SINGLE_TARGET}
 
-    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None)
+    @stores_arguments(**GRID_DEFAULTS)
     def __init__(
         self,
         *,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        cv: Any = None,
-        rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
         precompute: Any = "auto",
-        copy_X: bool = True,
         positive: bool = False,
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[GridArguments],
     ) -> None: ...
 
     path = staticmethod(lasso_path)
@@ -177,8 +196,6 @@ class LassoCV(CrossValidatedRegressor):
         Parameters
         ----------
         %(rows_or_files)s
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1))
         return self
@@ -193,7 +210,6 @@ class ElasticNetCV(CrossValidatedRegressor):
     ----------
     l1_ratio : float or array-like, default=0.5
         Share, or shares to choose from, of the L1 term; above 0 unless `alphas` are given.
-    %(grid)s
 
     Attributes
     ----------
@@ -203,7 +219,6 @@ class ElasticNetCV(CrossValidatedRegressor):
         The alphas of every share, or those that were given.
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
     mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
-    %(fit)s
 
     Examples
     --------
@@ -221,22 +236,15 @@ class ElasticNetCV(CrossValidatedRegressor):
         "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
     }
 
-    @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None)
+    @stores_arguments(**GRID_DEFAULTS)
     def __init__(
         self,
         *,
         l1_ratio: Any = 0.5,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        cv: Any = None,
-        rule: Literal["min", "1se"] = "min",
         penalty_weights: Any = None,
         precompute: Any = "auto",
-        copy_X: bool = True,
         positive: bool = False,
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[GridArguments],
     ) -> None: ...
 
     path = staticmethod(enet_path)
@@ -248,8 +256,6 @@ class ElasticNetCV(CrossValidatedRegressor):
         Parameters
         ----------
         %(rows_or_files)s
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         self.l1_ratio_ = fit_by_cross_validation(
             self, X, y, sample_weight, params, l1_ratios(self.l1_ratio, self.alphas)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import MultiOutputMixin
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.linear.lasso._lasso_cv import CrossValidatedRegressor, fit_by_cross_validation, l1_ratios
+from epicycle.linear.lasso._lasso_cv import (
+    GRID_DEFAULTS,
+    CrossValidatedRegressor,
+    GridArguments,
+    fit_by_cross_validation,
+    l1_ratios,
+)
 from epicycle.linear.lasso._multi_task import MULTI_TASK_CARD
 
 _DOCS = {
@@ -34,10 +39,6 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
     with the alpha of least mean squared error on the held-out rows, over all tasks, or the largest alpha within one
     standard error of that.
 
-    Parameters
-    ----------
-    %(grid)s
-
     Attributes
     ----------
     alpha_ : float
@@ -47,7 +48,6 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
         Mean squared error on the held-out rows, the mean over tasks.
     mse_mean_, mse_se_ : ndarray of shape (n_alphas,)
         Its mean over folds, and the standard error of that.
-    %(fit)s
 
     See Also
     --------
@@ -69,19 +69,8 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, verbose=0, n_jobs=None, random_state=None)
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        copy_X: bool = True,
-        cv: Any = None,
-        rule: Literal["min", "1se"] = "min",
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
+    @stores_arguments(**GRID_DEFAULTS)
+    def __init__(self, **shared: Unpack[GridArguments]) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
@@ -90,8 +79,6 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
         Parameters
         ----------
         %(rows_or_files)s
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1), together=True)
         return self
@@ -109,7 +96,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
     ----------
     l1_ratio : float or array-like, default=0.5
         Share :math:`\rho`, or shares to choose from, of the first term; above 0 unless `alphas` are given.
-    %(grid)s
 
     Attributes
     ----------
@@ -119,7 +105,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         The alphas of every share, or those that were given.
     mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
     mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
-    %(fit)s
 
     See Also
     --------
@@ -144,20 +129,8 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
-    @stores_arguments(fit_intercept=True, max_iter=1000, tol=1e-8, verbose=0, n_jobs=None, random_state=None)
-    def __init__(
-        self,
-        *,
-        l1_ratio: Any = 0.5,
-        eps: float = 1e-3,
-        n_alphas: int = 100,
-        alphas: Any = None,
-        cv: Any = None,
-        copy_X: bool = True,
-        rule: Literal["min", "1se"] = "min",
-        selection: str = "cyclic",
-        **shared: Unpack[SharedArguments],
-    ) -> None: ...
+    @stores_arguments(**GRID_DEFAULTS)
+    def __init__(self, *, l1_ratio: Any = 0.5, **shared: Unpack[GridArguments]) -> None: ...
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
@@ -166,8 +139,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         Parameters
         ----------
         %(rows_or_files)s
-        **params : dict
-            Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.
         """
         ratios = l1_ratios(self.l1_ratio, self.alphas)
         self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, params, ratios, together=True)

@@ -90,6 +90,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         "target": """target : int, default={default}
     Which target, if there are several.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("coef_", "solver_")
     #: Whether a fit keeps the inverse of the second moments, for standard errors.
     _keeps_inverse: ClassVar[bool] = False
     #: Whether a target of shape (n_samples, 1) has coefficients and predictions of a vector, as in scikit-learn.
@@ -217,7 +218,6 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         ----------
         %(rows_of_fit)s
         %(weights_of_fit)s
-        %(target)s
 
         Returns
         -------
@@ -235,7 +235,6 @@ intercept_ : float or ndarray of shape (n_targets,)""",
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             The rows of the fit.
         %(weights_of_fit)s
-        %(target)s
 
         Returns
         -------

@@ -64,8 +64,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
 
     Attributes
     ----------
-    %(coef_)s
-    %(solver_)s
     rank_ : int
         Number of independent features about their mean.
     dependent_features_ : dict
@@ -234,10 +232,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
 
     def covariance(self, *, target: int = 0) -> np.ndarray:
         """The covariance matrix of the coefficients, by `cov_type`; the intercept is last.
-
-        Parameters
-        ----------
-        %(target)s
 
         Returns
         -------

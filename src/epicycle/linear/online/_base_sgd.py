@@ -76,6 +76,7 @@ class StochasticModel(Estimator, ABC):
     """Base of the linear models that learn row by row."""
 
     _docs: ClassVar[Mapping[str, str]] = DOCS
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("online_attributes",)
 
     # Parameters; those with a value here are not in the constructor of every class.
     loss: str

@@ -75,7 +75,6 @@ class PassiveAggressiveClassifier(OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    %(online_attributes)s
 
     Notes
     -----
@@ -141,7 +140,6 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineRegressor):  # type: igno
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : ndarray of shape (1,)
-    %(online_attributes)s
 
     Notes
     -----

@@ -51,7 +51,6 @@ class SGDClassifier(OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    %(online_attributes)s
 
     Notes
     -----

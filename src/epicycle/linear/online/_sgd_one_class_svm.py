@@ -52,7 +52,6 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
     coef_ : ndarray of shape (n_features,)
     offset_ : ndarray of shape (1,)
         rho.
-    %(online_attributes)s
 
     Examples
     --------
@@ -114,7 +113,6 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
 
         Parameters
         ----------
-        y : ignored
         coef_init, offset_init : array-like, optional
             Where to start; zero, or with `warm_start` the earlier fit, by default.
         """

@@ -35,7 +35,6 @@ class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # un
     ----------
     coef_ : ndarray of shape (n_features,)
     intercept_ : ndarray of shape (1,)
-    %(online_attributes)s
 
     Notes
     -----

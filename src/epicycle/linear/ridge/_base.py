@@ -51,6 +51,7 @@ certificate_ : Certificate
 dof_path_ : ndarray of shape (n_alphas,)
     Effective degrees of freedom of every alpha, the intercept among them.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("evidence",)
 
     penalty_weights: Any
     penalty_matrix: Any
@@ -137,10 +138,6 @@ dof_path_ : ndarray of shape (n_alphas,)
         """Coefficients and effective degrees of freedom.
 
         There are no standard errors: those of least squares leave the bias of a penalised fit out.
-
-        Returns
-        -------
-        Summary
         """
         self._check_fitted()
         coef = np.atleast_2d(self.coef_)

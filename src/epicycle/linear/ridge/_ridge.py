@@ -33,11 +33,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc]
 
     Attributes
     ----------
-    %(coef_)s
-    %(solver_)s
     effective_dof_ : float or ndarray of shape (n_targets,)
         Trace of the hat matrix, the intercept among it; up to 2,000 features.
-    %(evidence)s
 
     Examples
     --------

@@ -56,6 +56,7 @@ class RidgeLabels(ClassifierMixin, BaseRidge):  # type: ignore[misc]
         "coef_": """coef_ : ndarray of shape (n_features,) for two classes, else (n_classes, n_features)
 intercept_ : ndarray of shape (1,) or (n_classes,); 0.0 without an intercept""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
     class_weight: Any
     classes_: np.ndarray
     #: Whether y was a table of labels.
@@ -136,12 +137,8 @@ class RidgeClassifier(RidgeLabels):
 
     Attributes
     ----------
-    %(classes_)s
-    %(coef_)s
-    %(solver_)s
     effective_dof_ : ndarray
         Trace of the hat matrix, the intercept among it, for each column of targets; up to 2,000 features.
-    %(evidence)s
 
     See Also
     --------
@@ -203,7 +200,6 @@ class RidgeClassifierCV(RidgeLabels):
 
     Parameters
     ----------
-    %(alphas)s
     scoring : str or callable, optional
         A scorer of scikit-learn's on rows that are left out. By default the squared errors of the columns of targets,
         and with `cv` the accuracy.
@@ -228,10 +224,6 @@ class RidgeClassifierCV(RidgeLabels):
         scores.
     effective_dof_ : ndarray
         Those of the chosen one, for each column of targets; up to 2,000 features.
-    %(classes_)s
-    %(coef_)s
-    %(solver_)s
-    %(evidence)s
 
     Examples
     --------

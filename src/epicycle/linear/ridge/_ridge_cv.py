@@ -28,7 +28,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
 
     Parameters
     ----------
-    %(alphas)s
     criterion : {"loo", "gcv"}, default="loo"
         Leave-one-out, or generalised cross-validation, which needs no second pass; without `cv`.
     cv : int, splitter or iterable of (train, test), optional
@@ -61,9 +60,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
         predictions.
     effective_dof_ : float or ndarray of shape (n_targets,)
         Those of the chosen one; up to 2,000 features.
-    %(coef_)s
-    %(solver_)s
-    %(evidence)s
 
     Examples
     --------

@@ -44,8 +44,6 @@ class LinearMachine(Estimator):
     """A linear model that minimises |(w, u)|^2 / 2 + C sum_i v_i loss_i."""
 
     _docs: ClassVar[Mapping[str, str]] = {
-        "penalty_parameters": "%(C)s\n%(tol)s\n%(fit_intercept)s\n%(intercept_scaling)s",
-        "solver_parameters": "%(dual)s\n%(solver)s\n%(max_iter)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
         "C": """C : float, default={default}
     Price of a violation: the larger, the weaker the penalty.""",
         "tol": """tol : float, default={default}
@@ -72,6 +70,7 @@ history_ : History
 n_iter_ : int
 converged_ : bool""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("evidence_attributes",)
 
     C: float
     tol: float

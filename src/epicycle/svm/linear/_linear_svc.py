@@ -53,10 +53,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         minimise :math:`\tfrac{1}{2} \sum_k \|(w_k, b_k / s)\|^2 + C \sum_i v_i \max_k ([k \ne y_i] + z_{ik} -
         z_{i y_i})`. The latter needs rows in memory, and an iteration of it is 20 passes; `penalty`, `loss`, `dual` and
         `solver` have no effect on it.
-    %(penalty_parameters)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class.
-    %(solver_parameters)s
 
     Attributes
     ----------
@@ -68,7 +66,6 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         P of every problem.
     dual_objective_ : ndarray of shape (1,) or (n_classes,)
         The proven lower bound on P.
-    %(evidence_attributes)s
 
     See Also
     --------

@@ -37,8 +37,6 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
         Residuals up to this size cost nothing.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         q = 1 or 2.
-    %(penalty_parameters)s
-    %(solver_parameters)s
 
     Attributes
     ----------
@@ -48,7 +46,6 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
         P.
     dual_objective_ : float
         The proven lower bound on P.
-    %(evidence_attributes)s
 
     See Also
     --------

@@ -49,7 +49,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         :math:`P(y = 1 | x) = 1 / (1 + e^{-2 F(x)})`.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class; "balanced" gives all classes the same total.
-    %(boosting_parameters)s
 
     Attributes
     ----------

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from epicycle.core._arguments import SharedArguments
+from epicycle.core._docs import SHARED_DOCS, entries_of
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
@@ -20,7 +21,7 @@ from epicycle.data import Data
 from epicycle.data._categories import Levels, column_label, is_table, learn_levels
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._classifier import GradientBoostingClassifier
-from epicycle.tree.boosting._parameters import BOOSTING_DOMAINS
+from epicycle.tree.boosting._parameters import BOOSTING_DOCS, BOOSTING_DOMAINS
 from epicycle.tree.boosting._regressor import GradientBoostingRegressor
 from epicycle.tree.boosting._stopping import Stopping
 
@@ -56,10 +57,6 @@ max_features : float, default=1.0
     Share of the features that a tree may use, drawn anew for every round.
 max_bins : int, default=255
     Maximum number of bins of a feature, or of its levels, beside one for missing values.
-%(categorical_features)s
-    At most `max_bins` levels; negative numbers are missing values.
-%(monotonic_cst)s
-%(interaction_cst)s
 warm_start : bool, default=False
     Whether another `fit` adds rounds to the earlier ones, up to `max_iter`.
 early_stopping : "auto" or bool, default="auto"
@@ -75,7 +72,6 @@ n_iter_no_change : int, default=10
     Number of rounds without improvement.
 tol : float, default=1e-7
     Smallest improvement that counts.
-%(verbose)s
 random_state : int, Generator, RandomState or None, default=None
     Seed of the samples of features, of the validation set, and of the rows that bins are made of where there are more
     than 200,000."""
@@ -99,7 +95,13 @@ is_categorical_ : ndarray of shape (n_features,), or None
 class HistGradientBoosting(GradientBoosting):
     """The engine with the names of scikit-learn's classes; the rest of its parameters are constants."""
 
-    _docs: ClassVar[dict[str, str]] = {"hist_parameters": _PARAMETERS, "hist_attributes": _ATTRIBUTES}
+    _docs: ClassVar[dict[str, str]] = {
+        **entries_of(_PARAMETERS),
+        "categorical_features": BOOSTING_DOCS["categorical_features"]
+        + "\n    At most `max_bins` levels; negative numbers are missing values.",
+        "verbose": SHARED_DOCS["verbose"],
+        "hist_attributes": _ATTRIBUTES,
+    }
     _rounds_name = "max_iter"
     _prints_rounds = False
 
@@ -193,7 +195,6 @@ class HistGradientBoostingClassifier(HistGradientBoosting, GradientBoostingClass
     ----------
     loss : {"log_loss"}, default="log_loss"
         The logistic loss, multinomial for more than two classes.
-    %(hist_parameters)s
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the rows of each class; "balanced" gives all classes the same total.
 
@@ -254,7 +255,6 @@ class HistGradientBoostingRegressor(HistGradientBoosting, GradientBoostingRegres
         Gamma and Poisson predict exp(F). The leaves of absolute and quantile loss take the best constant.
     quantile : float, optional
         The quantile that the quantile loss predicts; needed for it.
-    %(hist_parameters)s
 
     Attributes
     ----------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from epicycle.core._docs import entries_of
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.tree._parameters import (
@@ -25,9 +26,9 @@ _LEAST_ROWS = 20
 
 BOOSTING_DOCS: dict[str, str] = {
     **TREE_DOCS,
-    "boosting_parameters": r"""learning_rate : float, default=0.1
+    **entries_of(
+        r"""learning_rate : float, default=0.1
     :math:`\eta`. Steps are shortened where they might not lower the training loss, and halved where they do not.
-%(n_estimators)s
 max_leaf_nodes : int or None, default=31
     Maximum number of leaves of a tree.
 max_depth : int or None, default=None
@@ -70,13 +71,9 @@ criterion : {"squared_error", "friedman_mse", "deprecated"}, default="deprecated
 init : estimator, "zero" or None, default=None
     Where the scores start: the predictions of an estimator, which is fitted first (for rows in memory), zero, or the
     best constant.
-%(categorical_features)s
     A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
 categorical_smoothing : float, default=20.0
     Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
-%(handle_unknown)s
-%(monotonic_cst)s
-%(interaction_cst)s
 n_iter_no_change : int, optional
     Stop after a round whose loss of the validation set is not below the largest of so many rounds before it. All rounds
     up to there are kept.
@@ -94,10 +91,10 @@ warm_start : bool, default=False
 random_state : int, Generator, RandomState or None, default=None
     Seed of the samples of rows and features, of the validation set, and of the rows that bins are made of where there
     are more than 200,000.
-%(n_jobs)s
 verbose : int, default=0
     With 1 a table on standard output has the training loss of some rounds and the time that remains, with 2 of all.
-    Every round is logged.""",
+    Every round is logged."""
+    ),
     "boosting_attributes": """trees_ : dict of ndarray
     The trees as arrays; see :mod:`epicycle.tree._ensemble`.
 n_estimators_ : int

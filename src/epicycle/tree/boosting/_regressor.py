@@ -65,7 +65,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         absolute residuals that is taken for `delta`, anew in every round (in memory).
     power : float, default=1.5
         Power of the variance of the Tweedie loss, between 1 and 2.
-    %(boosting_parameters)s
 
     Attributes
     ----------

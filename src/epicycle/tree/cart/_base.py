@@ -34,10 +34,6 @@ class DecisionTree(TreeModel, ABC):
     _docs: ClassVar[dict[str, str]] = {
         **GROWTH_DOCS,
         "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
-        "growth_parameters": "%(splitter)s\n%(max_depth)s\n%(min_samples)s\n%(min_weight_fraction_leaf)s\n"
-        "%(max_features)s\n%(random_state)s\n%(max_leaf_nodes)s\n%(min_impurity_decrease)s\n%(leaf_cost)s",
-        "table_parameters": "%(ccp_alpha)s\n%(monotonic_cst)s\n%(categorical_features)s\n%(handle_unknown)s\n"
-        "%(n_jobs)s",
         "splitter": 'splitter : {"best", "random"}, default={default}\n'
         '    "random" draws one threshold for each feature, and takes the best of those.',
         "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
@@ -56,6 +52,7 @@ class DecisionTree(TreeModel, ABC):
         "history_ : History\n"
         "    One row: the mean impurity of the leaves, their number, the depth, and seconds.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("tree_attributes",)
     _parameters: ClassVar[dict[str, Domain]] = {**GROWTH_DOMAINS, "splitter": Choice("best", "random")}
     _card: ClassVar[MethodCard] = MethodCard(family="tree", catalogue=("D1",), engines=("memory",), certificate="none")
     _sources = "in memory; expected an array or a frame"

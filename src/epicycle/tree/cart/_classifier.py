@@ -139,13 +139,10 @@ class DecisionTreeClassifier(TreeClassifier, DecisionTree):
     ----------
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         :math:`Q`; the last two are the same.
-    %(growth_parameters)s
-    %(table_parameters)s
 
     Attributes
     ----------
     %(classes_)s
-    %(tree_attributes)s
 
     Examples
     --------

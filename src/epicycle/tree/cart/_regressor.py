@@ -78,14 +78,8 @@ class DecisionTreeRegressor(TreeRegressor, DecisionTree):
     criterion : {"squared_error", "absolute_error", "poisson", "friedman_mse"}, default="squared_error"
         Loss that splits minimise; leaves of "absolute_error" hold medians. "poisson" is half the deviance.
         "friedman_mse" is an outdated name of "squared_error".
-    %(growth_parameters)s
     leaf_l2 : float, default=0.0
         :math:`\gamma`, for squared error.
-    %(table_parameters)s
-
-    Attributes
-    ----------
-    %(tree_attributes)s
 
     Examples
     --------

@@ -23,7 +23,7 @@ class ForestClassifier(TreeClassifier, Forest):
     _docs: ClassVar[dict[str, str]] = {
         "criterion": 'criterion : {"gini", "entropy", "log_loss"}, default={default}\n'
         "    Impurity that splits lower; the last two are the same.",
-        "target_parameters": 'class_weight : dict, list, "balanced", "balanced_subsample" or None, default=None\n'
+        "class_weight": 'class_weight : dict, list, "balanced", "balanced_subsample" or None, default=None\n'
         '    Factors on the weights of the rows of each class; "balanced" gives all classes the same total,\n'
         '    "balanced_subsample" does so in the sample of every tree. A list has the\n'
         "    factors of each of several label columns.",
@@ -31,6 +31,7 @@ class ForestClassifier(TreeClassifier, Forest):
         "target_attributes": "%(classes_)s\noob_score_, oob_decision_function_ : float, ndarray\n"
         "    With `oob_score`: accuracy of the out-of-bag probabilities, and these; NaN for rows that all trees saw.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("forest_attributes",)
     _parameters: ClassVar[dict[str, Domain]] = {
         **Forest._parameters,
         "criterion": Choice("gini", "entropy", "log_loss"),
@@ -83,8 +84,6 @@ class RandomForestClassifier(ForestClassifier):
     A row is left out by about a third of the trees: their mean predicts it out of bag, which estimates the error on
     new rows. Features are binned (at most 255 bins), unless `max_bins` is None.
 
-    %(forest_sections)s
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -134,8 +133,6 @@ class ExtraTreesClassifier(ForestClassifier):
     .. math:: p(x) = \frac{1}{T} \sum_t p_t(x) .
 
     Thresholds are moved to the next edge of a bin, unless `max_bins` is None.
-
-    %(forest_sections)s
 
     Examples
     --------

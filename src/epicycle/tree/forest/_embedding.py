@@ -47,11 +47,8 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
     ----------
     n_estimators : int, default=100
         Number of trees.
-    %(min_samples)s
     sparse_output : bool, default=True
         Whether `transform` gives a sparse matrix; otherwise a dense one.
-    %(warm_start)s
-    %(random_state)s
 
     Attributes
     ----------

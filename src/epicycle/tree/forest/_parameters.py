@@ -7,12 +7,7 @@ from epicycle.tree._parameters import GROWTH_DOCS, GROWTH_DOMAINS
 
 FOREST_DOCS = {
     **GROWTH_DOCS,
-    "forest_sections": "Parameters\n----------\n%(forest_parameters)s\n\nAttributes\n----------\n%(forest_attributes)s",
-    "forest_parameters": "n_estimators : int, default=100\n    Number of trees.\n"
-    "%(criterion)s\n%(max_depth)s\n%(min_samples)s\n%(min_weight_fraction_leaf)s\n%(max_features)s\n"
-    "%(max_leaf_nodes)s\n%(min_impurity_decrease)s\n%(leaf_cost)s\n%(bootstrap)s\n%(max_samples)s\n"
-    "%(oob_score)s\n%(target_parameters)s\n%(ccp_alpha)s\n%(monotonic_cst)s\n%(max_bins)s\n"
-    "%(categorical_features)s\n%(handle_unknown)s\n%(warm_start)s\n%(random_state)s\n%(n_jobs)s\n%(verbose)s",
+    "n_estimators": "n_estimators : int, default={default}\n    Number of trees.",
     "bootstrap": "bootstrap : bool, default={default}\n    Whether every tree is grown on rows drawn with replacement.",
     "max_samples": "max_samples : int, float or None, default={default}\n"
     "    Number of rows drawn for a tree with `bootstrap`, or their share; None means as many as there are.",

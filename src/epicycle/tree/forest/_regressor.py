@@ -22,11 +22,12 @@ class ForestRegressor(TreeRegressor, Forest):
     _docs: ClassVar[dict[str, str]] = {
         "criterion": 'criterion : {"squared_error", "absolute_error", "poisson", "friedman_mse"}, default={default}\n'
         '    Loss that splits lower; leaves of "absolute_error" hold medians. The last is the first by another name.',
-        "target_parameters": "keep_leaf_values : bool, default=False\n"
+        "keep_leaf_values": "keep_leaf_values : bool, default=False\n"
         "    Whether to store the targets of the leaves, which `predict_quantiles` needs.",
         "target_attributes": "oob_score_, oob_prediction_ : float, ndarray\n"
         "    With `oob_score`: R squared of the out-of-bag predictions, and these; NaN for rows that all trees saw.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("forest_attributes",)
     _parameters: ClassVar[dict[str, Domain]] = {
         **Forest._parameters,
         "criterion": Choice("squared_error", "absolute_error", "poisson", "friedman_mse"),
@@ -107,8 +108,6 @@ class RandomForestRegressor(ForestRegressor):
     A row is left out by about a third of the trees: their mean predicts it out of bag, which estimates the error on
     new rows. Features are binned (at most 255 bins), unless `max_bins` is None.
 
-    %(forest_sections)s
-
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -158,8 +157,6 @@ class ExtraTreesRegressor(ForestRegressor):
     .. math:: f(x) = \frac{1}{T} \sum_t f_t(x) .
 
     Thresholds are moved to the next edge of a bin, unless `max_bins` is None.
-
-    %(forest_sections)s
 
     Examples
     --------

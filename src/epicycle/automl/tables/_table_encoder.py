@@ -1,0 +1,428 @@
+"""TableEncoder: columns of a table as features, from numbers, levels of categories and parts of dates.
+
+Medians, means, scales and levels come from the rows of `fit` alone, and never from a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from epicycle.automl.tables._columns import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
+from epicycle.automl.tables._tables import as_table
+from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.core.estimator._estimator import stores_arguments
+from epicycle.data._categories import codes_among, count_levels
+from epicycle.data._target import as_weight
+
+_MAX_LEVELS = {"trees": 254, "linear": 40}
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Encode the columns of a table as a matrix of numbers.
+
+    For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its
+    level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are
+    scaled to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
+    year, month, weekday and hour, as far as these vary. A level that the fit has not seen counts as missing.
+
+    Parameters
+    ----------
+    columns : "auto" or dict of str, default="auto"
+        Kind of each column: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
+        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features.
+        Columns that are not named are left out. "auto" decides by types and values.
+    form : {"trees", "linear"}, default="trees"
+    max_levels : int, optional
+        Levels of a category at most, the most frequent; by default 254 for trees and 40 for linear models.
+    sparse : bool, default=False
+        A sparse matrix, for ``form="linear"`` with many levels; numbers are then scaled without being centred.
+    dtype : {"float64", "float32"}, default="float64"
+    absent : {"error", "skip"}, default="error"
+        Whether a column of `columns` that the table of `fit` lacks is an error or is skipped.
+
+    Attributes
+    ----------
+    columns_ : dict of str
+        The kinds in use.
+    levels_ : dict of ndarray
+        The levels of each category.
+    types_ : dict of str
+        The types that the columns had.
+    categorical_ : list of int
+        Indices of the categorical features, with ``form="trees"``.
+    sources_ : list of str
+        The column that each feature comes from.
+    median_, mean_, scale_ : ndarray
+        Of the features that are numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from epicycle import TableEncoder
+    >>> table = pa.table({"size": [1.0, None, 3.0, 5.0], "colour": ["red", "blue", "red", None]})
+    >>> TableEncoder().fit_transform(table)
+    array([[ 1.,  1.],
+           [nan,  0.],
+           [ 3.,  1.],
+           [ 5., nan]])
+    >>> TableEncoder(form="linear").fit(table).get_feature_names_out().tolist()
+    ['size', 'size missing', 'colour=blue', 'colour=red']
+    """
+
+    columns_: dict[str, str]
+    levels_: dict[str, np.ndarray]
+    types_: dict[str, str]
+    categorical_: list[int]
+    sources_: list[str]
+    median_: np.ndarray
+    mean_: np.ndarray
+    scale_: np.ndarray
+    _numbers_: list[list[str]]
+    _flags_: list[bool]
+
+    @stores_arguments
+    def __init__(
+        self,
+        columns: Any = "auto",
+        *,
+        form: str = "trees",
+        max_levels: int | None = None,
+        sparse: bool = False,
+        dtype: str = "float64",
+        absent: str = "error",
+    ) -> None: ...
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # ---------------------------------------------------------------------------------------------- fit
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
+        """Learn medians, scales and levels.
+
+        Parameters
+        ----------
+        X : frame of pandas, polars or Arrow, or array
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+            The fitted encoder.
+        """
+        self._check_parameters()
+        table = self._table(X, reset=True)
+        weight = as_weight(sample_weight, table.num_rows)
+        if weight is not None:
+            table, weight = table.filter(pa.array(weight > 0)), weight[weight > 0]
+        kinds = self._kinds(table)
+        numbers: list[list[str]] = []
+        levels: dict[str, np.ndarray] = {}
+        statistics, flags = [], []
+        for name, kind in kinds.items():
+            if kind == "category":
+                levels[name] = self._levels(table[name], weight)
+                continue
+            for part, values in self._parts(table, name, kind).items():
+                known = ~np.isnan(values)
+                finite = values[known]
+                if part and (len(finite) == 0 or finite.min() == finite.max()):
+                    continue  # a part of a date that does not vary
+                numbers.append([name, part])
+                flags.append(len(finite) < len(values))
+                statistics.append(_statistics(finite, None if weight is None else weight[known]))
+        self.columns_ = dict(kinds)
+        self.types_ = {name: str(table.schema.field(name).type) for name in kinds}
+        self.levels_ = levels
+        self._numbers_, self._flags_ = numbers, flags
+        self.median_, self.mean_, self.scale_ = np.array(statistics, dtype=np.float64).reshape(-1, 3).T.copy()
+        sources = [name for name, _ in numbers]
+        if self.form == "trees":
+            self.categorical_ = list(range(len(numbers), len(numbers) + len(levels)))
+            self.sources_ = [*sources, *levels]
+        else:
+            self.categorical_ = []
+            flagged = [name for (name, _), flag in zip(numbers, flags, strict=True) if flag]
+            self.sources_ = [*sources, *flagged, *(name for name, known in levels.items() for _ in known)]
+        if not self.sources_:
+            if table.num_rows == 1:
+                raise DataError("X: one sample (n_samples=1), in which no column varies; expected at least 2")
+            raise DataError("columns: none is left that a model can use; every one is constant, missing or left out")
+        return self
+
+    def _check_parameters(self) -> None:
+        choices = {"form": ("trees", "linear"), "dtype": ("float64", "float32"), "absent": ("error", "skip")}
+        for name, allowed in choices.items():
+            if (given := getattr(self, name)) not in allowed:
+                raise ParameterError(f"{name}={given!r}; expected {' or '.join(map(repr, allowed))}")
+        if self.sparse and self.form == "trees":
+            raise ParameterError("sparse=True: expected form='linear'")
+        m = self.max_levels
+        if m is not None and (not isinstance(m, int) or isinstance(m, bool) or not 1 <= m <= 254):
+            raise ParameterError(f"max_levels={m!r}; expected None or a number from 1 to 254")
+
+    def _table(self, X: Any, *, reset: bool) -> pa.Table:
+        """X as a table, and what scikit-learn wants to know of its features."""
+        if (
+            isinstance(X, np.ndarray | list)
+            or sp.issparse(X)
+            or (hasattr(X, "__array__") and not hasattr(X, "columns"))
+        ):
+            # Text of an array stays text; numbers are checked as scikit-learn does.
+            kind = getattr(X, "dtype", None)
+            plain = (
+                None if isinstance(X, list) or (kind is not None and getattr(kind, "kind", "") in "OUS") else "numeric"
+            )
+            X = validate_data(self, X, reset=reset, dtype=plain, ensure_all_finite=False, ensure_min_samples=1)
+            return as_table(X)
+        table = as_table(X)
+        if reset:
+            validate_data(
+                self,
+                pa.table({name: pa.array([], pa.float64()) for name in table.column_names}),
+                reset=True,
+                skip_check_array=True,
+            )
+        if table.num_rows == 0:
+            raise DataError(f"X: Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required")
+        return table
+
+    def _kinds(self, table: pa.Table) -> dict[str, str]:
+        if isinstance(self.columns, str) and self.columns == "auto":
+            some = sample_of(table, 50_000)
+            found = {name: kind_of_column(some[name], name).kind for name in table.column_names}
+            return {name: kind for name, kind in found.items() if is_feature(kind)}
+        if not isinstance(self.columns, Mapping):
+            raise ParameterTypeError(f"columns={self.columns!r:.60}; expected 'auto' or kinds by the names of columns")
+        for name, kind in self.columns.items():
+            if not isinstance(kind, str) or (kind not in KINDS and not kind.startswith("date ")):
+                raise ParameterError(f"columns[{name!r}]={kind!r:.40}; expected one of {', '.join(KINDS)}")
+        wanted = {name: kind for name, kind in self.columns.items() if is_feature(kind)}
+        there = set(table.column_names)
+        if self.absent == "error" and (gone := [name for name in wanted if name not in there]):
+            raise DataError(f"columns: the table has no column {', '.join(map(repr, gone[:5]))}")
+        return {name: kind for name, kind in wanted.items() if name in there}
+
+    def _levels(self, column: Any, weight: np.ndarray | None) -> np.ndarray:
+        found = count_levels(as_text(column), weight)
+        kept = found.most_frequent(self.max_levels or _MAX_LEVELS[self.form])
+        return np.array(sorted(kept), dtype=str)
+
+    # ---------------------------------------------------------------------------------------------- transform
+
+    def transform(self, X: Any) -> Any:
+        """The features of rows.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            Columns are found by name; others are ignored.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_samples, n_features_out)
+        """
+        try:
+            check_is_fitted(self, "columns_")
+        except ValueError as error:
+            raise NotFittedError(str(error)) from None
+        table = self._table(X, reset=False)
+        there = set(table.column_names)
+        if gone := [name for name in self.columns_ if name not in there]:
+            raise DataError(f"X: has no column {', '.join(map(repr, gone[:5]))}, which the fit had")
+        if self.form == "trees":
+            return self._for_trees(table)
+        return self._for_linear(table)
+
+    def of_coded(self, coded: Coded) -> Any:
+        """The features of rows that are there in the form for trees, by an encoder of the same columns."""
+        return coded.matrix[coded.rows] if self.form == "trees" else self._for_linear(coded)
+
+    def _for_trees(self, table: pa.Table) -> np.ndarray:
+        out = np.empty((table.num_rows, len(self.sources_)), self.dtype)
+        for j, values in enumerate(self._number_columns(table)):
+            out[:, j] = values
+        for j, name in enumerate(self.levels_, start=len(self._numbers_)):
+            codes = self._codes(table, name)
+            out[:, j] = np.where(codes < 0, np.nan, codes)
+        return out
+
+    def _for_linear(self, table: pa.Table | Coded) -> Any:
+        if self.sparse:
+            return self._for_linear_sparse(table)
+        width = len(self._numbers_) + sum(self._flags_)
+        dense = np.empty((table.num_rows, len(self.sources_)), self.dtype)
+        flag = len(self._numbers_)
+        for j, values in enumerate(self._number_columns(table)):
+            unknown = np.isnan(values)
+            dense[:, j] = (np.where(unknown, self.median_[j], values) - self.mean_[j]) / self.scale_[j]
+            if self._flags_[j]:
+                dense[:, flag] = unknown
+                flag += 1
+        dense[:, width:] = 0.0
+        for name, levels in self.levels_.items():
+            codes = self._codes(table, name)
+            known = np.flatnonzero(codes >= 0)
+            dense[known, width + codes[known]] = 1.0
+            width += len(levels)
+        return dense
+
+    def _for_linear_sparse(self, table: pa.Table | Coded) -> sp.csr_array:
+        """The same without centring, put in its place column by column: nothing of its size is made beside it."""
+        indptr = np.zeros(table.num_rows + 1, np.int64)
+        for there, _, _ in self._entries(table):
+            indptr[1:] += there
+        np.cumsum(indptr, out=indptr)
+        index = np.int32 if indptr[-1] < 2**31 else np.int64
+        data, indices = np.empty(indptr[-1], self.dtype), np.empty(indptr[-1], index)
+        at = indptr[:-1].copy()
+        for there, columns, values in self._entries(table):
+            places = at[there]
+            data[places] = values[there]
+            indices[places] = columns[there]
+            at += there
+        return sp.csr_array((data, indices, indptr.astype(index)), shape=(table.num_rows, len(self.sources_)))
+
+    def _entries(self, table: pa.Table | Coded) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of every column in turn: the rows that have an entry, its place in the row, and its value."""
+        n, m = table.num_rows, len(self._numbers_)
+        ones = np.broadcast_to(1.0, n)
+        for j, values in enumerate(self._number_columns(table)):
+            values = (np.where(np.isnan(values), self.median_[j], values) / self.scale_[j]).astype(self.dtype)
+            yield values != 0, np.broadcast_to(j, n), values
+        flagged = (values for values, flag in zip(self._number_columns(table), self._flags_, strict=True) if flag)
+        for j, values in enumerate(flagged, start=m):
+            yield np.isnan(values), np.broadcast_to(j, n), ones
+        width = m + sum(self._flags_)
+        for name, levels in self.levels_.items():
+            codes = self._codes(table, name)
+            yield codes >= 0, width + codes, ones
+            width += len(levels)
+
+    def _number_columns(self, table: pa.Table | Coded) -> Iterator[np.ndarray]:
+        """The features that are numbers, one after the other."""
+        if isinstance(table, Coded):
+            yield from map(table.column, range(len(self._numbers_)))
+            return
+        last, parts = None, {}
+        for name, part in self._numbers_:
+            if name != last:
+                last, parts = name, self._parts(table, name, self.columns_[name])
+            yield parts[part]
+
+    def _parts(self, table: pa.Table, name: str, kind: str) -> dict[str, np.ndarray]:
+        """A column as numbers: one for a number, several for a date."""
+        try:
+            if kind == "number":
+                return {"": self._checked(as_numbers(table[name]), table[name], name)}
+            dates = as_dates(table[name], kind.removeprefix("date").strip())
+        except (DataError, pa.ArrowException) as error:
+            raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
+        days = as_numbers(dates.cast(pa.int64())) / 86_400e6
+        found = {"days": days}
+        for part, function in (("year", pc.year), ("month", pc.month), ("weekday", pc.day_of_week), ("hour", pc.hour)):
+            found[part] = as_numbers(function(dates))
+        return found
+
+    def _checked(self, values: np.ndarray, column: Any, name: str) -> np.ndarray:
+        """The numbers of a column; text where the fit had numbers is an error, not a missing value."""
+        known = getattr(self, "types_", {}).get(name, "string")
+        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if text and "string" not in known and "dictionary" not in known:
+            odd = np.flatnonzero(np.isnan(values) & pc.is_valid(column).to_numpy(zero_copy_only=False))
+            if len(odd):
+                raise DataError(f"holds text such as {column[int(odd[0])].as_py()!r:.40}; expected numbers")
+        return values
+
+    def _codes(self, table: pa.Table | Coded, name: str) -> np.ndarray:
+        """The number of the level of each row, -1 where it is missing or unknown."""
+        if isinstance(table, Coded):
+            return table.codes(name, self.levels_[name])
+        try:
+            return codes_among(as_text(table[name]), self.levels_[name])
+        except pa.ArrowException as error:
+            raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the features.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self, "columns_")
+        names = [f"{name} {part}".strip() for name, part in self._numbers_]
+        if self.form == "trees":
+            names += list(self.levels_)
+        else:
+            names += [f"{n} missing" for n, flag in zip(list(names), self._flags_, strict=True) if flag]
+            names += [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]
+        return np.array(names, dtype=object)
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Some rows of a table in the form for trees, which holds all that other forms are made of."""
+
+    trees: TableEncoder
+    matrix: np.ndarray
+    rows: Any
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.column(0))
+
+    def column(self, j: int) -> np.ndarray:
+        """A column of the matrix."""
+        values: np.ndarray = self.matrix[self.rows, j]
+        return values
+
+    def codes(self, name: str, levels: np.ndarray) -> np.ndarray:
+        """The place of each row's level among `levels`, -1 where it is none of them."""
+        known = self.trees.levels_[name]
+        place = np.searchsorted(levels, known)
+        there = levels[np.minimum(place, len(levels) - 1)] == known if len(levels) else np.zeros(len(known), bool)
+        code_of = np.append(np.where(there, place, -1), -1)  # the last is for rows without a level
+        values = self.column(self.trees.categorical_[list(self.trees.levels_).index(name)])
+        return code_of[np.where(np.isnan(values), len(known), values).astype(np.intp)]
+
+
+def is_feature(kind: str) -> bool:
+    """Whether columns of this kind become features."""
+    return kind in FEATURES or kind.startswith("date ")
+
+
+def _statistics(values: np.ndarray, weight: np.ndarray | None) -> tuple[float, float, float]:
+    """Median, mean and standard deviation; 1 where a column does not vary."""
+    if len(values) == 0:
+        return 0.0, 0.0, 1.0
+    if weight is None:
+        spread = float(values.std())
+        return float(np.median(values)), float(values.mean()), spread if spread > 0 else 1.0
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weight[order])
+    half = below[-1] / 2
+    low, high = np.searchsorted(below, half, side="left"), np.searchsorted(below, half, side="right")
+    median = (values[order[low]] + values[order[min(high, len(order) - 1)]]) / 2
+    mean = float(weight @ values / weight.sum())
+    spread = float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum()))
+    return float(median), mean, spread if spread > 0 else 1.0

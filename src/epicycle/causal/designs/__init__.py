@@ -1,0 +1,1 @@
+"""Designs that replace an experiment: instruments, discontinuities, changes over time, synthetic controls."""

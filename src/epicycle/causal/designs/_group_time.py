@@ -1,0 +1,95 @@
+r"""Effects by the time a group is first treated and by calendar time (Callaway and Sant'Anna 2021).
+
+    ATT(g, t) = E[Y_t - Y_{g-1-a} | first treated at g] - E[Y_t - Y_{g-1-a} | comparison]
+
+Every average of these is a mean over units up to higher order: Psi holds the influence of each unit, and the variance
+of an estimate is sum_i Psi_i^2 / n^2, with sums over clusters in its place where units depend on each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from epicycle.core._exceptions import DataError
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class GroupTime:
+    """ATT(g, t) with groups g and times t, and the influences of the units, of shape (units, pairs)."""
+
+    group: Array
+    time: Array
+    effect: Array
+    influence: Array
+    size: Array
+
+    @property
+    def event(self) -> Array:
+        """Time since treatment began."""
+        return np.asarray(self.time - self.group)
+
+
+def _small(members: Array, cluster: Array | None) -> float:
+    """What makes the variance of a mean over few units, or clusters of them, unbiased."""
+    count = int(members.sum()) if cluster is None else len(np.unique(cluster[members]))
+    return float(np.sqrt(count / (count - 1))) if count > 1 else 1.0
+
+
+def group_time_effects(
+    Y: Array, start: Array, comparison: str, anticipation: int, cluster: Array | None = None
+) -> GroupTime:
+    """All ATT(g, t) of a table of units and times."""
+    n, T = Y.shape
+    groups = [int(g) for g in np.unique(start) if g < T and g - 1 - anticipation >= 0]
+    if not groups:
+        raise DataError("treatment: no unit is seen before its treatment begins; expected times before it")
+    rows: list[tuple[int, int, float, Array, int]] = []
+    for g in groups:
+        base = g - 1 - anticipation
+        mine = start == g
+        for t in range(T):
+            if t == base:
+                continue
+            others = start == T if comparison == "never" else (start > max(t, base) + anticipation) & ~mine
+            if not others.any():
+                if comparison == "never":
+                    raise DataError("treatment: every unit is treated in the end; expected comparison='not_yet'")
+                continue
+            change = Y[:, t] - Y[:, base]
+            means = change[mine].mean(), change[others].mean()
+            influence = np.zeros(n)
+            influence[mine] = (change[mine] - means[0]) * n / mine.sum() * _small(mine, cluster)
+            influence[others] -= (change[others] - means[1]) * n / others.sum() * _small(others, cluster)
+            rows.append((g, t, float(means[0] - means[1]), influence, int(mine.sum())))
+    if not any(t >= g for g, t, *_ in rows):
+        raise DataError("treatment: no group has units to compare it with after its treatment; expected some untreated")
+    group, time, effect, influences, size = zip(*rows, strict=True)
+    return GroupTime(np.array(group), np.array(time), np.array(effect), np.column_stack(influences), np.array(size))
+
+
+def averaged(found: GroupTime, chosen: Array, start: Array) -> tuple[float, Array]:
+    """Mean of chosen ATT(g, t), weighted by the sizes of the groups, with its influence; the weights are estimated."""
+    n = len(start)
+    share = found.size[chosen] / n
+    total = share.sum()
+    weight = share / total
+    value = float(weight @ found.effect[chosen])
+    member = (start[:, None] == found.group[chosen][None, :]) - share
+    of_weights = (member / total) @ (found.effect[chosen] - value)
+    return value, found.influence[:, chosen] @ weight + of_weights
+
+
+def covariance_of(influence: Array, cluster: Array | None) -> Array:
+    """Covariance of means from influences."""
+    n = len(influence)
+    if cluster is not None:
+        sums = np.zeros((int(cluster.max()) + 1, influence.shape[1]))
+        np.add.at(sums, cluster, influence)
+        influence = sums
+    if len(influence) < 2:
+        raise DataError("clusters: there is one alone; expected at least two")
+    return np.asarray(influence.T @ influence / n**2)

@@ -1,0 +1,330 @@
+r"""`InstrumentalVariables`: effects of a treatment that is confounded, from what moves the treatment and nothing else.
+
+With the controls W (intercept first) removed from y, d and Z by least squares, and M = I - Z(Z'Z)^{-1}Z', the k-class:
+
+    b = d'(I - k M) y / d'(I - k M) d,   k = 1 (2SLS),   k = min_b u'u / u'Mu, u = y - b d (LIML),   k_LIML - 1/(n - K)
+
+The first-order condition is d'(I - k M)(y - b d) = 0, whose residual is the certificate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import stats
+from sklearn.base import BaseEstimator
+
+from epicycle.causal.designs._anderson_rubin import AndersonRubin
+from epicycle.causal.designs._confidence_set import ConfidenceSet
+from epicycle.causal.designs._hypothesis_test import HypothesisTest
+from epicycle.causal.designs._inputs import (
+    codes,
+    column,
+    columns,
+    correction,
+    grouped,
+    residuals_after,
+)
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import DataError, NotFittedError
+from epicycle.core._history import History
+from epicycle.core._parameters import Choice, Real, check_parameters
+from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, labels_clear, styled
+from epicycle.core.estimator import in_catalogue, stores_arguments
+from epicycle.stats._summary import Summary, central_quantile, wald_summary
+
+Array = np.ndarray
+
+
+@in_catalogue("causal", "H1", certificate="stationarity")
+class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
+    r"""Effect of a treatment by instruments: two-stage least squares, LIML or Fuller's estimator.
+
+    .. math:: y = \beta d + W \gamma + u, \qquad d = Z \pi + W \delta + v, \qquad \mathrm{E}[Z'u] = 0
+
+    d may depend on u; Z acts on y through d alone and moves d. With one instrument for everybody whose treatment
+    it changes in one direction, :math:`\beta` is the mean effect on those it moves.
+
+    Parameters
+    ----------
+    method : {"2sls", "liml", "fuller"}, default="2sls"
+        LIML and Fuller's (1977) correction of it are less biased where instruments are weak or many.
+    covariance : {"robust", "classical"}, default="robust"
+        Standard errors for noise of any variance, or for noise of one variance. With `groups` they are clustered.
+    confidence : float, default=0.95
+        Level of intervals and sets.
+
+    Attributes
+    ----------
+    effect_ : float
+        :math:`\beta`.
+    standard_error_ : float
+        Its standard error.
+    interval_ : array (2,)
+        Student's interval. With weak instruments it is not to be trusted; `anderson_rubin` is.
+    kappa_ : float
+        k of the k-class.
+    first_stage_ : array (l,)
+        :math:`\pi`.
+    first_stage_F_ : HypothesisTest
+        Whether the instruments move the treatment, with the chosen covariance.
+    effective_F_ : float
+        Montiel Olea and Pflueger's (2013) F.
+    effective_F_critical_ : float
+        What it has to exceed for a bias above 10% of the worst case to be rejected at 5%.
+    overidentification_ : HypothesisTest or None
+        Sargan's test with classical covariance, otherwise Hansen's J of two-step GMM; None with one instrument.
+    endogeneity_ : HypothesisTest
+        Wu and Hausman's test by the residuals of the first stage.
+    certificate_ : Certificate
+        Residual of the first-order condition relative to its terms.
+    history_ : History
+        One row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle.causal import InstrumentalVariables
+    >>> rng = np.random.default_rng(0)
+    >>> z, u = rng.normal(size=(2, 2000))
+    >>> d = z + u + rng.normal(size=2000)
+    >>> y = 2 * d + 3 * u + rng.normal(size=2000)
+    >>> model = InstrumentalVariables().fit(None, y, treatment=d, instruments=z)
+    >>> round(float(np.cov(d, y)[0, 1] / np.var(d)), 1), round(model.effect_, 1)  # least squares is confounded
+    (3.0, 1.9)
+    """
+
+    _parameters: ClassVar = {
+        "method": Choice("2sls", "liml", "fuller"),
+        "covariance": Choice("robust", "classical"),
+        "confidence": Real(0, 1, inclusive=False),
+    }
+
+    effect_: float
+    standard_error_: float
+    interval_: Array
+    certificate_: Certificate
+    history_: History
+
+    @stores_arguments
+    def __init__(self, method: str = "2sls", *, covariance: str = "robust", confidence: float = 0.95) -> None: ...
+
+    def fit(self, X: Any, y: Any, *, treatment: Any, instruments: Any, groups: Any = None) -> InstrumentalVariables:
+        """Estimate the effect.
+
+        Parameters
+        ----------
+        X : table (n, k) or None
+            Controls, without an intercept; it is added.
+        y : array (n,)
+            Outcome.
+        treatment : array (n,)
+            Treatment d, of any kind of numbers.
+        instruments : table (n, l) or array (n,)
+            Instruments Z.
+        groups : array (n,), optional
+            Labels of groups within which the noise may depend; the standard errors are then clustered.
+
+        Returns
+        -------
+        InstrumentalVariables
+        """
+        check_parameters(self, self._parameters)
+        y = column("y", y)
+        n = len(y)
+        d = column("treatment", treatment, n)
+        W, names = columns("X", X, n, "InstrumentalVariables")
+        Z, instrument_names = columns("instruments", instruments, n, "InstrumentalVariables")
+        group = None if groups is None else codes("groups", groups, n)[0]
+        k, l = W.shape[1] + 1, Z.shape[1]  # noqa: E741
+        if l == 0:
+            raise DataError("instruments: expected at least one column, got none")
+        if n <= k + l + 1:
+            raise DataError(f"y: has {n} rows; expected more than {k + l + 1}, the number of coefficients")
+        y, d, Z = residuals_after(np.column_stack([np.ones(n), W]), y, d, Z)
+        Z, R = np.linalg.qr(Z)
+        if (np.abs(np.diag(R)) <= 1e-10 * np.abs(R).max()).any():
+            raise DataError("instruments: a column is constant or a combination of the others and X; leave it out")
+        if d @ d <= 1e-20 * n * max(np.abs(d).max(), 1.0):
+            raise DataError("treatment: is constant given X; expected one that varies")
+        self.n_obs_, self._k_, self._names_ = n, k, names
+        self.instrument_names_ = instrument_names
+        self._estimate(y, d, Z, group)
+        self._first_stage(d, Z, R, group)
+        self._tests(y, d, Z, group)
+        self._anderson_rubin_ = self._weak_robust(y, d, Z, group)
+        return self
+
+    def _robust(self, group: Array | None) -> bool:
+        return self.covariance == "robust" or group is not None
+
+    def _estimate(self, y: Array, d: Array, Z: Array, group: Array | None) -> None:
+        n, k, l = len(y), self._k_, Z.shape[1]  # noqa: E741
+        both = np.column_stack([y, d])
+        inside = both - Z @ (Z.T @ both)
+        kappa = 1.0
+        if self.method != "2sls" and l > 1:
+            whole, left = both.T @ both, inside.T @ inside
+            L = np.linalg.cholesky(left)
+            kappa = float(np.linalg.eigvalsh(np.linalg.solve(L, np.linalg.solve(L, whole).T)).min())
+        if self.method == "fuller":
+            kappa -= 1 / (n - k - l)
+        fitted = d - kappa * inside[:, 1]
+        scale = float(fitted @ d)
+        b = float(fitted @ y) / scale
+        residual = y - b * d
+        factor, df = correction(n, k + 1, group)
+        if self._robust(group):
+            scores = grouped((fitted * residual)[:, None], group)
+            variance = factor * float(np.sum(scores**2)) / scale**2
+        else:
+            variance = float(residual @ residual) / (n - k - 1) / scale
+        self.effect_, self.kappa_, self._df_ = b, kappa, df
+        self.standard_error_ = float(np.sqrt(variance))
+        half = central_quantile(self.confidence, df) * self.standard_error_
+        self.interval_ = np.array([b - half, b + half])
+        size = float(np.linalg.norm(fitted)) * float(np.linalg.norm(y) + abs(b) * np.linalg.norm(d))
+        error = abs(float(fitted @ residual)) / max(size, np.finfo(float).tiny)
+        meaning = "the effect solves the estimating equation; that the instruments are valid is an assumption"
+        self.certificate_ = Certificate("stationarity", error, 1e-10, meaning)
+        self.history_ = History(objective=[float(residual @ residual)])
+
+    def _first_stage(self, d: Array, Z: Array, R: Array, group: Array | None) -> None:
+        n, k, l = len(d), self._k_, Z.shape[1]  # noqa: E741
+        pi = Z.T @ d
+        v = d - Z @ pi
+        factor, df = correction(n, k + l, group)
+        if self._robust(group):
+            scores = grouped(Z * v[:, None], group)
+            V = factor * scores.T @ scores
+        else:
+            V = float(v @ v) / (n - k - l) * np.eye(l)
+        F = float(pi @ np.linalg.solve(V, pi)) / l
+        p = float(stats.f.sf(F, l, df))
+        self.first_stage_ = np.linalg.solve(R, pi)
+        self.first_stage_F_ = HypothesisTest("first-stage F", F, p, "the instruments do not move the treatment")
+        trace, x = float(np.trace(V)), 10.0  # x = 1 / 10%
+        self.effective_F_ = float(pi @ pi) / trace
+        top = float(np.linalg.eigvalsh(V).max())
+        df_effective = trace**2 * (1 + 2 * x) / (float(np.sum(V * V)) + 2 * x * trace * top)
+        self.effective_F_critical_ = float(stats.ncx2.ppf(0.95, df_effective, x * df_effective)) / df_effective
+
+    def _tests(self, y: Array, d: Array, Z: Array, group: Array | None) -> None:
+        n, k, l = len(y), self._k_, Z.shape[1]  # noqa: E741
+        residual = y - self.effect_ * d
+        self.overidentification_ = None
+        if l > 1:
+            if self._robust(group):
+                J, name = _hansen(y, d, Z, residual, group), "Hansen's J"
+            else:
+                J, name = n * float(np.sum((Z.T @ residual) ** 2)) / float(residual @ residual), "Sargan's test"
+            p = float(stats.chi2.sf(J, l - 1))
+            self.overidentification_ = HypothesisTest(name, J, p, "all instruments are valid, if one of them is")
+        v = d - Z @ (Z.T @ d)
+        D = np.column_stack([v, d])
+        inverse = np.linalg.inv(D.T @ D)
+        coef = inverse @ (D.T @ y)
+        e = y - D @ coef
+        factor, df = correction(n, k + 2, group)
+        if self._robust(group):
+            scores = grouped(D * e[:, None], group) @ inverse
+            V = factor * scores.T @ scores
+        else:
+            V = float(e @ e) / (n - k - 2) * inverse
+        F = float(coef[0] ** 2 / V[0, 0])
+        hypothesis = "the treatment is not confounded, given X"
+        self.endogeneity_ = HypothesisTest("Wu-Hausman", F, float(stats.f.sf(F, 1, df)), hypothesis)
+
+    def _weak_robust(self, y: Array, d: Array, Z: Array, group: Array | None) -> AndersonRubin:
+        n, k, l = len(y), self._k_, Z.shape[1]  # noqa: E741
+        g = (Z.T @ y, Z.T @ d)
+        factor, df = correction(n, k + l, group)
+        if self._robust(group):
+            # The noise at b is what the instruments leave of y - b d, as for a regression of it on Z.
+            a, c = (grouped(Z * (t - Z @ s)[:, None], group) for t, s in zip((y, d), g, strict=True))
+            S = (factor * a.T @ a, factor * (a.T @ c + c.T @ a), factor * c.T @ c)
+        else:
+            one = np.eye(l) / (n - k - l)
+            yy, yd, dd = (float(s @ t - (Z.T @ s) @ (Z.T @ t)) for s, t in ((y, y), (y, d), (d, d)))
+            S = (yy * one, 2 * yd * one, dd * one)
+        return AndersonRubin(g, S, (l, df))
+
+    # ------------------------------------------------------------------------------------------------ what it says
+
+    def _check(self) -> None:
+        if not hasattr(self, "effect_"):
+            raise NotFittedError("InstrumentalVariables: not fitted yet; call fit first")
+
+    def anderson_rubin(self, confidence: float | None = None) -> ConfidenceSet:
+        """Effects that the Anderson-Rubin test does not reject: valid with instruments of any strength.
+
+        Parameters
+        ----------
+        confidence : float, optional
+            Level; by default that of the constructor.
+
+        Returns
+        -------
+        ConfidenceSet
+        """
+        self._check()
+        return self._anderson_rubin_.set(self.confidence if confidence is None else confidence)
+
+    def summary(self) -> Summary:
+        """The effect with its tests as a table."""
+        self._check()
+        weak = self.effective_F_ < self.effective_F_critical_
+        facts = {
+            "rows": self.n_obs_,
+            "first-stage F": self.first_stage_F_.statistic,
+            "effective F": self.effective_F_,
+            "its 5% critical value": self.effective_F_critical_,
+            "Wu-Hausman p": self.endogeneity_.p_value,
+        }
+        if self.overidentification_ is not None:
+            facts[f"{self.overidentification_.name} p"] = self.overidentification_.p_value
+        words = f"instruments {'are weak' if weak else 'are not weak'}; Anderson-Rubin set {self.anderson_rubin()}"
+        return wald_summary(
+            ["treatment"],
+            np.array([self.effect_]),
+            None,
+            np.array([[self.standard_error_**2]]),
+            confidence=self.confidence,
+            title=f"Instrumental variables ({self.method}, {', '.join(self.instrument_names_)})",
+            facts=facts,
+            degrees_of_freedom=self._df_,
+            note=words,
+        )
+
+    @styled
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the p-value of every effect by Anderson and Rubin's test, and Student's interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axis to draw on; by default a new one.
+        """
+        self._check()
+        ax = axes_of(ax)
+        reach = 6 * self.standard_error_
+        b = np.linspace(self.effect_ - reach, self.effect_ + reach, 400)
+        ax.plot(b, [self._anderson_rubin_.p_value(x) for x in b], color=COLOURS["blue"], label="Anderson-Rubin")
+        level = 1 - self.confidence
+        ax.axhline(level, color=ink(ax, 0.6), lw=1, ls="--")
+        height = 2 * stats.norm.sf(np.abs(b - self.effect_) / self.standard_error_)
+        ax.plot(b, height, color=COLOURS["orange"], ls="-.", label="normal approximation")
+        ax.set(xlabel="effect", ylabel="p-value", ylim=(0, 1.02))
+        return labels_clear(ax)
+
+
+def _hansen(y: Array, d: Array, Z: Array, residual: Array, group: Array | None) -> float:
+    """J of two-step GMM: moments weighted by their covariance at the first step."""
+    scores = grouped(Z * residual[:, None], group)
+    S = scores.T @ scores
+    zy, zd = Z.T @ y, Z.T @ d
+    weighted = np.linalg.solve(S, zd)
+    b = float(weighted @ zy) / float(weighted @ zd)
+    g = zy - b * zd
+    return float(g @ np.linalg.solve(S, g))

@@ -1,0 +1,1 @@
+"""Effects of a treatment on an outcome from data, given the covariates that confound them."""

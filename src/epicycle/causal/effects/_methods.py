@@ -1,0 +1,189 @@
+"""Methods of an average effect by name: from a study and the options of the estimator to an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epicycle.causal.effects._doubly_robust import augmented_weighting, partially_linear, targeted_learning
+from epicycle.causal.effects._entropy_balancing import entropy_balanced
+from epicycle.causal.effects._estimate import Estimate
+from epicycle.causal.effects._folds import Folds, content_folds
+from epicycle.causal.effects._nuisance import Constant, cross_fitted, fitted, model_of, predicted
+from epicycle.causal.effects._regression import difference_of_means, interacted_regression
+from epicycle.causal.effects._study import Study
+from epicycle.causal.effects._weighting import (
+    LogisticPropensity,
+    balancing_propensity,
+    logistic_propensity,
+    population_weights,
+    quantile_strata,
+    stratified_difference,
+    weighted_difference,
+)
+from epicycle.core._certificate import Certificate
+from epicycle.linear.logistic._logistic_regression import LogisticRegression
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the methods take from the estimator's arguments."""
+
+    estimand: str
+    outcome_model: Any
+    propensity_model: Any
+    n_folds: int
+    clip: float
+    stabilize: bool
+    n_strata: int
+    tol: float
+    max_iter: int
+    seed: int
+    n_jobs: int | None
+
+    def outcome(self) -> Any:
+        return model_of(self.outcome_model, "outcome_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
+
+    def propensity(self) -> Any:
+        return model_of(self.propensity_model, "propensity_model", classes=True, seed=self.seed, n_jobs=self.n_jobs)
+
+    def treatment(self) -> Any:
+        """The model of a numeric treatment."""
+        return model_of(self.propensity_model, "propensity_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
+
+    def clipped(self, e: np.ndarray) -> np.ndarray:
+        return np.asarray(np.clip(e, self.clip, 1 - self.clip))
+
+
+def propensity_scores(study: Study, options: Options, folds: np.ndarray | None = None) -> np.ndarray:
+    """Propensities of all rows: by one model of all rows, or cross-fitted."""
+    if folds is not None:
+        return cross_fitted(options.propensity, study, study.t, folds, "propensity_model")
+    model = fitted(options.propensity(), study, study.t, np.ones(study.n_rows, dtype=bool), "propensity_model")
+    return predicted(model, study.X)
+
+
+def _difference(study: Study, options: Options) -> Estimate:
+    return difference_of_means(study, options.tol)
+
+
+def _regression(study: Study, options: Options) -> Estimate:
+    return interacted_regression(study, options.estimand, options.tol)
+
+
+def _weighting(study: Study, options: Options) -> Estimate:
+    rows = np.ones(study.n_rows, dtype=bool)
+    given = options.propensity_model in (None, "logistic") if not hasattr(options.propensity_model, "fit") else False
+    if not given:  # a learner without a known influence: cross-fitted, its scores are taken as they are
+        folds = content_folds(study, options.n_folds, options.seed)
+        e = propensity_scores(folds.study, options, folds.number)
+        return _on_rows(_weighted(folds.study, options, e, None), folds, study)
+    model = fitted(options.propensity(), study, study.t, rows, "propensity_model")
+    if isinstance(model, Constant):
+        return _weighted(study, options, np.full(study.n_rows, model.value), None)
+    assert isinstance(model, LogisticRegression)
+    e = predicted(model, study.X)
+    return _weighted(study, options, e, logistic_propensity(study, e))
+
+
+def _weighted(study: Study, options: Options, e: np.ndarray, model: LogisticPropensity | None) -> Estimate:
+    bounded = options.clipped(e)
+    found = weighted_difference(
+        study,
+        bounded,
+        options.estimand,
+        stabilize=options.stabilize,
+        tol=options.tol,
+        model=model,
+        free=(bounded == e).astype(np.float64),
+    )
+    found.propensity = e
+    return found
+
+
+def _balancing(study: Study, options: Options) -> Estimate:
+    model = balancing_propensity(study, options.estimand, options.tol, options.max_iter)
+    found = weighted_difference(study, model.e, options.estimand, stabilize=True, tol=options.tol, model=model)
+    found.certificate = Certificate(
+        "imbalance",
+        model.residual,
+        max(options.tol, 1e-10),
+        "the weights give both arms the same means of the covariates, to so many standard deviations",
+    )
+    return found
+
+
+def _entropy(study: Study, options: Options) -> Estimate:
+    return entropy_balanced(study, options.estimand, options.tol, options.max_iter)
+
+
+def _strata(study: Study, options: Options) -> Estimate:
+    e = propensity_scores(study, options)
+    strata = quantile_strata(e, study.w, options.n_strata)
+    return stratified_difference(study, strata, options.estimand, "stratum of the propensity score", e)
+
+
+def _on_rows(found: Estimate, folds: Folds, study: Study) -> Estimate:
+    """What an estimate from the pieces of a study knows of its rows."""
+    if found.weights is not None:
+        found.weights = folds.back(found.weights, study.n_rows)
+    if found.propensity is not None:
+        found.propensity = folds.back(found.propensity, study.n_rows)
+    return found
+
+
+def nuisances(folds: Folds, options: Options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(e, Q0, Q1), cross-fitted, with e as it came."""
+    study = folds.study
+    e = propensity_scores(study, options, folds.number)
+    outcome = partial(cross_fitted, options.outcome, study, study.y, folds.number, "outcome_model")
+    return e, outcome(arm=0.0), outcome(arm=1.0)
+
+
+def _doubly_robust(study: Study, options: Options, *, targeted: bool) -> Estimate:
+    folds = content_folds(study, options.n_folds, options.seed)
+    e, Q0, Q1 = nuisances(folds, options)
+    bounded = options.clipped(e)
+    solve = targeted_learning if targeted else augmented_weighting
+    found = solve(folds.study, bounded, Q0, Q1, options.estimand, options.tol)
+    found.weights = population_weights(folds.study.t, bounded, options.estimand)
+    found.propensity = e
+    return _on_rows(found, folds, study)
+
+
+def _partially_linear(study: Study, options: Options) -> Estimate:
+    folds = content_folds(study, options.n_folds, options.seed)
+    pieces = folds.study
+    make = options.propensity if study.binary else options.treatment
+    treatment = cross_fitted(make, pieces, pieces.t, folds.number, "propensity_model")
+    outcome = cross_fitted(options.outcome, pieces, pieces.y, folds.number, "outcome_model")
+    return _on_rows(partially_linear(pieces, treatment, outcome, options.tol), folds, study)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: what it estimates, the arguments that it uses beside those of all, and the function."""
+
+    estimands: tuple[str, ...]
+    uses: tuple[str, ...]
+    run: Callable[[Study, Options], Estimate]
+    numeric: bool = False
+
+
+_THREE = ("ate", "att", "atc")
+_NUISANCES = ("outcome_model", "propensity_model", "n_folds")
+METHODS: dict[str, Method] = {
+    "difference": Method(_THREE, (), _difference),
+    "regression": Method((*_THREE, "cate"), (), _regression),
+    "strata": Method(_THREE, ("propensity_model", "n_strata"), _strata),
+    "ipw": Method((*_THREE, "ato"), ("propensity_model", "n_folds", "clip", "stabilize"), _weighting),
+    "cbps": Method(_THREE, (), _balancing),
+    "entropy": Method(_THREE, (), _entropy),
+    "aipw": Method(_THREE, (*_NUISANCES, "clip"), partial(_doubly_robust, targeted=False)),
+    "tmle": Method(_THREE, (*_NUISANCES, "clip"), partial(_doubly_robust, targeted=True)),
+    "dml": Method(("ate",), _NUISANCES, _partially_linear, numeric=True),
+}

@@ -1,0 +1,444 @@
+"""`TreatmentEffect`: the average effect of a treatment, or its effects on rows, by the method of a name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, Unpack
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from epicycle.causal.effects._balance import balance_columns, balance_table, draw_balance, effective_sizes
+from epicycle.causal.effects._estimate import Estimate
+from epicycle.causal.effects._methods import METHODS, Options, propensity_scores
+from epicycle.causal.effects._nuisance import OUTCOME, PROPENSITY
+from epicycle.causal.effects._overlap import crump_threshold, draw_overlap, outside, overlap_facts
+from epicycle.causal.effects._study import (
+    Study,
+    coded_treatment,
+    drop_position,
+    split_frame,
+    split_position,
+    without_column,
+)
+from epicycle.core._arguments import SharedArguments
+from epicycle.core._exceptions import DataError, DataTypeError, OverlapWarning, ParameterError
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, NoneOr, Real
+from epicycle.core._plot_style import Axes, styled
+from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
+from epicycle.data import ArrayData
+from epicycle.stats._summary import Summary
+
+ESTIMANDS = {
+    "ate": "average effect on all rows",
+    "att": "average effect on the treated",
+    "atc": "average effect on the controls",
+    "ato": "average effect where the arms overlap",
+    "cate": "effects on rows, and their average",
+}
+#: The share of rows without a counterpart from which on a warning is given.
+_WARN_ABOVE = 0.01
+
+
+class TreatmentEffect(Estimator):
+    r"""The effect of a treatment on an outcome, given the covariates that confound them.
+
+    .. math::
+
+       \tau = \mathbb{E}\,[\,Y(1) - Y(0) \mid \text{target}\,], \qquad
+       \tau(x) = \mathbb{E}\,[\,Y(1) - Y(0) \mid x\,]
+
+    where Y(1) and Y(0) are the outcomes of a row with and without treatment, of which one is seen. Three things have to
+    be true for an estimate to be the effect, and the first cannot be checked by data: all confounders are among the
+    covariates, rows with the same covariates have a chance of both treatments (`overlap_`), and a row's outcome does
+    not depend on the treatment of others.
+
+    Parameters
+    ----------
+    estimand : {"ate", "att", "atc", "ato", "cate"}, default="ate"
+        Whom the effect is averaged over: all rows, the treated, the controls, or the population e (1 - e) in which the
+        arms overlap most (`method` "ipw" only). "cate" models the effects of rows as well, for :meth:`predict`.
+    method : str, default="auto"
+        "difference" of means; "regression" with interactions (Lin); "strata" of the propensity score; inverse
+        probability weights "ipw"; weights that balance the covariates exactly, "cbps" by a logistic propensity and
+        "entropy" nearest to equal ones; doubly robust and cross-fitted "aipw" (the interactive model of double
+        machine learning) and "tmle"; "dml", double machine learning of the partially linear model, for which the
+        treatment may be numeric. "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for
+        "cate"), and "dml" for a numeric one, whose effect is that of one unit.
+    treatment_column : int or str, default=-1
+        The column of X that is the treatment where `fit` gets none: a position, or a name in a data frame.
+    outcome_model : {"linear", "boosting", "forest", "logistic"} or estimator, optional
+        Model of the outcome given the covariates; None is "linear". A classifier gives the probability of y = 1.
+    propensity_model : {"logistic", "boosting", "forest"} or classifier, optional
+        Model of the treatment given the covariates; None is "logistic", without a penalty. For a numeric treatment a
+        regressor, by default "linear".
+    n_folds : int, default=5
+        Folds of cross-fitting: every row meets nuisance models that did not see it. Folds follow from what the rows
+        are, not from their order, so that a row of weight 2 is two rows.
+    clip : float, default=0.01
+        Propensities are kept within [clip, 1 - clip] in weights.
+    trim : {"crump"} or float, optional
+        Leave out rows with a propensity outside [trim, 1 - trim], or outside the bounds of Crump et al., which give the
+        smallest variance. The effect is then that of the rows that are left.
+    stabilize : bool, default=True
+        Whether "ipw" divides by the sum of the weights, and not by their expectation.
+    n_strata : int, default=5
+        Number of "strata".
+
+    Attributes
+    ----------
+    effect_ : float
+        The average effect.
+    standard_error_ : float
+    interval_ : tuple of two floats
+        95% confidence interval.
+    method_ : str
+        The method, also where it was "auto".
+    treatment_levels_ : tuple
+        The two values of the treatment, control first; empty for a numeric one.
+    propensity_ : ndarray of shape (n_samples,) or None
+        Estimated probabilities of treatment, before clipping; NaN for rows of weight zero, None where the method has no
+        model of them.
+    weights_ : ndarray of shape (n_samples,) or None
+        Weights of the rows under which the arms are compared, beside `sample_weight`; 0 for rows that are left out.
+    trimmed_ : float
+        The share of the rows that `trim` left out.
+    certificate_ : Certificate
+        That the estimating equation is solved, or that the covariates are balanced. It says nothing about confounders
+        that were not measured.
+
+    Notes
+    -----
+    Standard errors come from influence functions, for random samples of a population. With a logistic propensity those
+    of "ipw" include its estimation; other propensity models are cross-fitted and taken as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import TreatmentEffect
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> treated = rng.random(2000) < 1 / (1 + np.exp(-X[:, 0]))
+    >>> y = 2.0 * treated + 3.0 * X[:, 0] + rng.normal(size=2000)
+    >>> naive = TreatmentEffect(method="difference").fit(X, y, treatment=treated)
+    >>> model = TreatmentEffect(method="aipw", random_state=0).fit(X, y, treatment=treated)
+    >>> round(naive.effect_, 1), round(model.effect_, 1)
+    (4.5, 2.1)
+    """
+
+    _parameters: ClassVar[dict[str, Domain]] = {
+        "estimand": Choice(*ESTIMANDS),
+        "method": Choice("auto", *METHODS),
+        "treatment_column": AnyOf(Integer(), Described("a name", lambda value: isinstance(value, str))),
+        "outcome_model": OUTCOME,
+        "propensity_model": PROPENSITY,
+        "n_folds": Integer(2),
+        "clip": Real(0, 0.5, inclusive=(True, False)),
+        "trim": NoneOr(AnyOf(Choice("crump"), Real(0, 0.5, inclusive=(False, False)))),
+        "stabilize": Boolean(),
+        "n_strata": Integer(1),
+    }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="causal", catalogue=("H1", "H2"), engines=("memory",), certificate="moment condition or imbalance"
+    )
+    _takes_sparse = True
+
+    @stores_arguments(tol=1e-8, max_iter=100, random_state=0, n_jobs=None, verbose=0)
+    def __init__(
+        self,
+        estimand: str = "ate",
+        method: str = "auto",
+        *,
+        treatment_column: int | str = -1,
+        outcome_model: Any = None,
+        propensity_model: Any = None,
+        n_folds: int = 5,
+        clip: float = 0.01,
+        trim: float | str | None = None,
+        stabilize: bool = True,
+        n_strata: int = 5,
+        **shared: Unpack[SharedArguments],
+    ) -> None: ...
+
+    estimand: str
+    method: str
+    treatment_column: int | str
+    outcome_model: Any
+    propensity_model: Any
+    n_folds: int
+    clip: float
+    trim: float | str | None
+    stabilize: bool
+    n_strata: int
+    tol: float
+    max_iter: int
+    random_state: Any
+    n_jobs: int | None
+
+    effect_: float
+    standard_error_: float
+    interval_: tuple[float, float]
+    method_: str
+    treatment_levels_: tuple[Any, ...]
+    propensity_: np.ndarray | None
+    weights_: np.ndarray | None
+    trimmed_: float
+    _column_: int | str | None  # where the treatment stands in X
+    _covariates_: list[str]
+    _balance_: dict[str, np.ndarray]
+    _sizes_: dict[str, float]
+    _overlap_: dict[str, Any] | None
+    _effects_: Any  # the model of row effects
+
+    @fitting
+    def fit(self, X: Any, y: Any = None, treatment: Any = None, sample_weight: Any = None) -> Self:
+        """Estimate the effect of `treatment` on y.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The covariates, with the treatment among them where it is a column.
+        y : array-like of shape (n_samples,)
+            The outcome.
+        treatment : array-like of shape (n_samples,) or str, optional
+            Two values, of which the larger is the treatment, or numbers; the name of a column of a data frame X. By
+            default the column `treatment_column` of X.
+        %(sample_weight)s
+        """
+        study, kept = self._study(X, y, treatment, sample_weight)
+        self.method_ = self._chosen(study)
+        options = Options(**{name: getattr(self, name) for name in _OPTIONS}, seed=seed_of(self.random_state))
+        inside = np.ones(study.n_rows, dtype=bool)
+        first = None
+        if self.trim is not None:
+            first = propensity_scores(study, options)
+            threshold = crump_threshold(first, study.w) if self.trim == "crump" else float(self.trim)
+            inside = ~outside(first, threshold)
+            if len(np.unique(study.t[inside])) < 2:
+                raise DataError(f"trim={self.trim!r}: no rows of both arms have propensities within the bounds")
+        used = study.taken(inside)
+        estimate = METHODS[self.method_].run(used, options)
+        self._take(estimate, study, used)
+        self.trimmed_ = 1 - used.size / study.size
+        self.propensity_, self.weights_ = _on_all_rows(estimate, first, inside, kept)
+        self._check_overlap(study, used, estimate, first)
+        facts = {"effect": self.effect_, "standard_error": self.standard_error_, **estimate.facts}
+        self._run.notices.extend(estimate.notices)
+        self._conclude_directly(estimate.certificate, x=np.array([self.effect_]), objective=estimate.variance, **facts)
+        return self
+
+    # ---------------------------------------------------------------- data
+
+    def _study(self, X: Any, y: Any, treatment: Any, sample_weight: Any) -> tuple[Study, np.ndarray]:
+        """The study, and which of the rows given are in it."""
+        self._column_ = None
+        if treatment is None:
+            treatment = self.treatment_column
+        if isinstance(treatment, str):
+            self._column_ = treatment
+            X, treatment = split_frame(X, treatment)
+        data = self._fit_data(X, y, sample_weight, target="numeric")
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(f"X: {type(self).__name__} is fitted in memory, got {type(X).__name__}")
+        covariates, names = data.X, self._names()
+        if isinstance(treatment, int | np.integer):
+            covariates, treatment, self._column_ = split_position(data.X, int(treatment))
+            names.pop(self._column_)
+        self._covariates_ = names
+        kept = np.ones(data.n_rows, dtype=bool) if data.weight is None else data.weight > 0
+        if np.shape(treatment)[:1] == kept.shape:
+            treatment = np.asarray(treatment)[kept]
+        t, levels = coded_treatment(treatment, int(kept.sum()))
+        self.treatment_levels_ = levels
+        w = np.ones(len(t)) if data.weight is None else data.weight[kept]
+        outcome = np.asarray(data.y, dtype=np.float64)[kept]
+        rows = covariates if kept.all() else covariates[kept]
+        return Study(rows, t, outcome, w, levels, tuple(names), data.weight is not None), kept
+
+    def _chosen(self, study: Study) -> str:
+        """The method, checked against the treatment, the estimand and the arguments that were set."""
+        method = self.method
+        if method == "auto":
+            by_estimand = {"ato": "ipw", "cate": "regression"}
+            method = by_estimand.get(self.estimand, "aipw") if study.binary else "dml"
+        known = METHODS[method]
+        if not study.binary and not known.numeric:
+            raise DataError(
+                f"treatment: has {len(np.unique(study.t))} values; method={method!r} compares two. "
+                "A numeric treatment is taken by method='dml'"
+            )
+        if self.estimand not in known.estimands:
+            raise ParameterError(
+                f"estimand={self.estimand!r}: method={method!r} estimates {', '.join(known.estimands)}"
+            )
+        if self.trim is not None and not study.binary:
+            raise ParameterError(f"trim={self.trim!r}: a numeric treatment has no propensity score")
+        uses = {*known.uses, *(("propensity_model",) if self.trim is not None else ())}
+        for name, default in _METHOD_ARGUMENTS.items():
+            value = getattr(self, name)
+            if name not in uses and value is not default and value != default:
+                raise ParameterError(f"{name}={value!r:.60}: method={method!r} does not use it")
+        return method
+
+    # ---------------------------------------------------------------- results
+
+    def _take(self, estimate: Estimate, study: Study, used: Study) -> None:
+        self.effect_ = estimate.effect
+        self.standard_error_ = float(np.sqrt(estimate.variance))
+        self.interval_ = self._interval(0.95)
+        self._effects_ = estimate.model
+        self._balance_ = balance_columns(used, estimate.weights) if study.binary else {}
+        self._sizes_ = effective_sizes(used, estimate.weights) if study.binary else {"n": used.size}
+
+    def _check_overlap(self, study: Study, used: Study, estimate: Estimate, first: np.ndarray | None) -> None:
+        """Describe the propensities, and warn where rows have no counterpart."""
+        self._overlap_ = None
+        e, rows = (first, study) if first is not None else (estimate.propensity, used)
+        if e is None:
+            return
+        self._overlap_ = overlap_facts(rows, e, crump_threshold(e, rows.w))
+        if first is not None or "clip" not in METHODS[self.method_].uses:
+            return
+        far = {"att": e > 1 - self.clip, "atc": e < self.clip, "ato": np.zeros(len(e), dtype=bool)}
+        here = far.get(self.estimand, outside(e, self.clip))
+        share = float(rows.w @ here) / rows.size
+        if e[rows.t == 1].min() > e[rows.t == 0].max() or here.all():
+            raise DataError(
+                "treatment: the covariates tell treated from control rows, no row has a counterpart in the other arm; "
+                "leave out covariates that determine the treatment"
+            )
+        if self.clip > 0 and share > _WARN_ABOVE:
+            where = overlap_facts(rows, e, self.clip)["region"]
+            self._run.notices.append(
+                OverlapWarning(
+                    f"{share:.1%} of the rows have a propensity outside [{self.clip:g}, {1 - self.clip:g}], mostly "
+                    f"where {where}; restrict the question to rows that overlap: trim='crump', or another estimand"
+                )
+            )
+
+    def _interval(self, level: float) -> tuple[float, float]:
+        half = float(ndtri(0.5 + level / 2)) * self.standard_error_
+        return self.effect_ - half, self.effect_ + half
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of the average effect.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability with which such intervals cover the effect, over repeated samples.
+        """
+        self._check_fitted()
+        if not 0 < level < 1:
+            raise ParameterError(f"level={level!r}; expected a number between 0 and 1")
+        return self._interval(level)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the effects of rows; where `estimand` is not "cate", the average effect for each.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            As in :meth:`fit`. The column of the treatment is not looked at; where it was named it may be left out.
+        """
+        rows = self._effect_rows(X)
+        if self._effects_ is None:
+            return np.full(rows.shape[0], self.effect_)
+        return np.asarray(self._effects_.predict(rows))
+
+    def _effect_rows(self, X: Any) -> np.ndarray:
+        """The covariates of new rows."""
+        self._check_fitted()
+        if isinstance(self._column_, str):
+            X = without_column(X, self._column_)
+        data = self._predict_data(X)
+        if not isinstance(data, ArrayData):
+            raise DataTypeError(f"X: {type(self).__name__} predicts in memory, got {type(X).__name__}")
+        rows = drop_position(data.X, self._column_) if isinstance(self._column_, int) else data.X
+        return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+
+    @property
+    def balance_(self) -> Summary:
+        """Standardised mean differences and variance ratios of the covariates, before and after the adjustment."""
+        self._check_fitted()
+        if not self._balance_:
+            raise AttributeError("balance_: a numeric treatment has no arms to compare")
+        return balance_table(self._covariates_, self._balance_, self._sizes_)
+
+    @property
+    def overlap_(self) -> dict[str, Any]:
+        """The propensity scores: Crump's `threshold`, the share `outside`, extremes, and the `region` in words."""
+        self._check_fitted()
+        if self._overlap_ is None:
+            raise AttributeError(f"overlap_: method={self.method_!r} has no propensity scores")
+        return dict(self._overlap_)
+
+    def summary(self) -> Summary:
+        """Return the effect with its error, z value, p value and 95% interval, and the sizes of the arms."""
+        self._check_fitted()
+        error = self.standard_error_
+        z = self.effect_ / error if error > 0 else np.inf * np.sign(self.effect_)
+        low, high = self.interval_
+        values = (self.effect_, error, z, 2 * ndtr(-abs(z)), low, high)
+        titles = ("effect", "std. error", "z", "p", "2.5%", "97.5%")
+        columns = {title: np.array([value]) for title, value in zip(titles, values, strict=True)}
+        facts = {name.replace("_", " "): value for name, value in self._sizes_.items()}
+        if self.trimmed_ > 0:
+            facts["trimmed"] = self.trimmed_
+        who = "effect of one unit" if not self.treatment_levels_ else ESTIMANDS[self.estimand]
+        return Summary(f"{who} ({self.method_})".capitalize(), (self.estimand,), columns, facts)
+
+    @styled
+    def plot_balance(self, ax: Axes | None = None) -> Axes:
+        """Draw the standardised differences of the covariates before and after (love plot).
+
+        Parameters
+        ----------
+        %(ax)s
+        """
+        _ = self.balance_
+        return draw_balance(ax, self._covariates_, self._balance_)
+
+    @styled
+    def plot_overlap(self, ax: Axes | None = None) -> Axes:
+        """Draw the propensity scores of both arms, with the bounds of Crump's trimming rule.
+
+        Parameters
+        ----------
+        %(ax)s
+        """
+        return draw_overlap(ax, self.overlap_, self.treatment_levels_)
+
+
+_OPTIONS = (
+    *("estimand", "outcome_model", "propensity_model", "n_folds", "clip", "stabilize", "n_strata"),
+    *("tol", "max_iter", "n_jobs"),
+)
+#: Arguments that only some methods use, and their defaults.
+_METHOD_ARGUMENTS: dict[str, Any] = {
+    "outcome_model": None,
+    "propensity_model": None,
+    "n_folds": 5,
+    "clip": 0.01,
+    "stabilize": True,
+    "n_strata": 5,
+}
+
+
+def _on_all_rows(
+    estimate: Estimate, first: np.ndarray | None, inside: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Propensities and weights in the order of the rows that were given."""
+    places = np.flatnonzero(kept)
+    e = w = None
+    if estimate.propensity is not None or first is not None:
+        e = np.full(len(kept), np.nan)
+        if first is not None:
+            e[places] = first
+        if estimate.propensity is not None:
+            e[places[inside]] = estimate.propensity
+    if estimate.weights is not None:
+        w = np.zeros(len(kept))
+        w[places[inside]] = estimate.weights
+    return e, w

@@ -1,0 +1,1 @@
+"""Causal diagrams: separation, adjustment, projection, equivalence, pictures."""
