@@ -34,7 +34,12 @@ class FactorDensity(Estimator):
         return engine.map(_densities_of_batch, self._predict_data(X, missing=True), *self._model())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean log-likelihood of rows X."""
+        """The mean log-likelihood of rows X.
+
+        Parameters
+        ----------
+        y : ignored
+        """
         self._check_fitted()
         name = type(self).__name__
         data = as_data(X, None, sample_weight, estimator_name=name, check_finite=False, missing=True)
@@ -159,7 +164,7 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDen
             )
         return np.asarray(Z @ self.components_ + self.mean_)
 
-    def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # noqa: ARG002
+    def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._check_fitted()
         return self.mean_, self._uncorrelated()[0], self._noise()
 

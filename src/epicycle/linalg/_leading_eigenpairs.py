@@ -63,10 +63,10 @@ def leading_eigenpairs(
         theta, W = theta[::-1], W[:, ::-1]
         kept = min(width, len(theta))
         ritz, image = V @ W[:, :kept], SV @ W[:, :kept]
-        R = image - ritz * theta[:kept]
+        largest = float(theta[0]) if theta[0] > 0 else 1.0
+        R = image / largest - ritz * (theta[:kept] / largest)  # divided first: squares may overflow
         length = np.linalg.norm(R, axis=0)
-        largest = float(theta[0])
-        residuals.append(float(length[:k].max(initial=0.0)) / largest if largest > 0 else 0.0)
+        residuals.append(float(length[:k].max(initial=0.0)))
         if residuals[-1] <= tol or len(residuals) >= max_products or fresh == len(residuals) > 1:
             break
         if fresh is None and (_at_rounding(residuals) or V.shape[1] == p):
@@ -76,7 +76,7 @@ def leading_eigenpairs(
             continue
         if V.shape[1] + width > min(_BLOCKS * width, p):
             V, SV = ritz, image
-        new = _orthogonal_to(V, R[:, length > tol * largest * 0.01])
+        new = _orthogonal_to(V, R[:, length > 0.01 * tol])
         new = new[:, : p - V.shape[1]]
         if not new.shape[1]:
             break

@@ -117,7 +117,8 @@ def _residual(products: np.ndarray, values: np.ndarray, axes: np.ndarray) -> flo
     """The longest of S v - lambda v over the largest eigenvalue."""
     if not len(values) or values[0] <= 0:
         return 0.0
-    return float(np.linalg.norm(products - values[:, None] * axes, axis=1).max() / values[0])
+    left = products / values[0] - (values / values[0])[:, None] * axes  # divided first: squares may overflow
+    return float(np.linalg.norm(left, axis=1).max())
 
 
 def by_products(
