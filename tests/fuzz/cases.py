@@ -49,6 +49,21 @@ LEFT_ALONE = {"verbose"}  # it only prints
 REALS = (0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 10.0, 1e3, 1e8, 1e150, 1e300)
 SCALES = (1e-300, 1e-150, 1e-20, 1e-5, 1e5, 1e20, 1e100, 1e150)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+#: What models of the rows alone say beside that.
+MODEL_METHODS = {
+    **{name: lambda model, X, name=name: getattr(model, name)(X) for name in ("score", "aic", "bic", "icl", "decode")},
+    **{name: lambda model, X, name=name: getattr(model, name)() for name in ("get_covariance", "get_precision")},
+    "sample": lambda model, X: model.sample(3),
+    "inverse_transform": lambda model, X: model.inverse_transform(model.transform(X)),
+    "cut": lambda model, X: model.cut(n_clusters=1),
+}
+#: Fitted arrays that are the model; NaN in others says that there is no such thing (the dispersion of one row).
+FITTED = (
+    *("coef_", "intercept_", "dual_coef_", "feature_importances_", "means_", "covariances_", "weights_", "precisions_"),
+    *("cluster_centers_", "inertia_", "components_", "noise_variance_", "mean_", "theta_", "var_"),
+    *("startprob_", "transmat_", "distances_", "probabilities_", "core_distances_", "affinity_matrix_", "scalings_"),
+    *("feature_log_prob_", "class_prior_", "probs_", "rates_", "loadings_", "priors_", "labels_", "modes_"),
+)
 
 
 class Undrawable(Exception):  # noqa: N818 - it never leaves this module
@@ -246,6 +261,7 @@ def complaints(case: Case, numpy_warnings: bool = False) -> Iterator[str]:
                     announced = any("predicting NaN" in str(warning.message) for warning in caught)
                     if not _finite(answers) and not announced:
                         yield f"{method} gives values that are not finite"
+                yield from _of_the_model(case, finite)
         except Exception as error:
             if not _expected(error):
                 yield f"{type(error).__name__}: {str(error)[:200]} at {_place(error)}"
@@ -253,6 +269,22 @@ def complaints(case: Case, numpy_warnings: bool = False) -> Iterator[str]:
         theirs = issubclass(warning.category, RuntimeWarning) and not warning.category.__module__.startswith("epicycle")
         if theirs and SOURCE in str(warning.filename):
             yield f"RuntimeWarning: {warning.message} at {Path(warning.filename).name}:{warning.lineno}"
+
+
+def _of_the_model(case: Case, finite: bool) -> Iterator[str]:
+    """What is wrong with the fitted arrays, and with what a model of the rows alone says."""
+    for name in FITTED if finite else ():
+        value = vars(case.model).get(name)
+        if isinstance(value, np.ndarray | float) and np.asarray(value).dtype.kind == "f" and np.isnan(value).any():
+            yield f"{name} has values that are NaN"
+    if np.isnan(case.model.certificate_.value):
+        yield "the certificate is NaN"
+    for name, call in MODEL_METHODS.items() if case.y is None and finite else ():
+        if hasattr(case.model, name):
+            answers = call(case.model, case.X)
+            for part in answers if isinstance(answers, tuple) else (answers,):
+                if not _finite(part):
+                    yield f"{name} gives values that are not finite"
 
 
 def _finite(values: Any) -> bool:

@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.model_selection import ShuffleSplit
 
 import epicycle as ep
+from epicycle.bayes._bayesian_logistic_regression import _half_of
 from epicycle.bayes._logistic_posterior import inverse_half
 from epicycle.exceptions import DataError, MemoryBudgetError, ParameterError
+from epicycle.linalg._dependencies import Dependencies
+from epicycle.linear._storage import stored_type
+from epicycle.linear.epicycles._newton import _steps
+from epicycle.linear.least_squares._direct import _root_of_factor
 
 
 @pytest.fixture
@@ -231,3 +238,130 @@ def test_promax_of_fewer_factors_than_asked_for():
     for rotation in ("promax", "oblimin"):
         model = ep.FactorAnalysis(2, rotation=rotation).fit(X)
         assert np.isfinite(model.components_).all()
+
+
+@pytest.mark.parametrize("n_bins", [10**9, 2**62])
+def test_bins_without_number_are_one_for_every_value(rng, n_bins):
+    A = rng.normal(size=(12, 2))
+    assert [len(ends) for ends in ep.KModes(2, n_bins=n_bins).fit(A).bins_.values()] == [12, 12]
+
+
+def test_singular_values_are_found_where_divide_and_conquer_gives_up(rng, monkeypatch):
+    A, given = rng.normal(size=(9, 6)), scipy.linalg.svd
+
+    def moody(*args, lapack_driver="gesdd", **options):
+        if lapack_driver == "gesdd":
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return given(*args, lapack_driver=lapack_driver, **options)
+
+    expected = ep.PolynomialRegression(2, alpha=0.1).fit(A, A[:, 0])
+    monkeypatch.setattr(scipy.linalg, "svd", moody)
+    assert_allclose(ep.PolynomialRegression(2, alpha=0.1).fit(A, A[:, 0]).coef_, expected.coef_, rtol=1e-8)
+
+
+def test_some_of_many_equal_eigenvalues_are_found():
+    # Bisection for the largest seven of 30 eigenvalues of these five groups of equal rows ends with "Internal Error".
+    A = [0, 0, 0, 0, 1, 0, 0, 1, 1, 0, -1, -1, 0, -1, -1, 0, 0, 1, 1, 0, 0, -1, 0, 0, -1, 0, -2, 2, 0, -1]
+    model = ep.SpectralClustering(8, random_state=0).fit(np.array(A)[:, None])
+    assert set(model.labels_) == set(range(8))
+
+
+def test_a_kernel_of_zeros_predicts_zeros():
+    model = ep.KernelRidge(alpha=1e-300, kernel="cosine").fit(np.zeros((3, 1)), np.arange(3.0), np.full(3, 1e99))
+    assert_allclose(model.predict(np.ones((2, 1))), 0.0)
+    with pytest.raises(DataError, match="raise alpha"):
+        ep.KernelRidge(alpha=1e-300).fit(np.full((3, 1), 1e-150), np.arange(3.0), np.full(3, 1e99))
+
+
+@pytest.mark.parametrize("table", [np.asarray, sp.csr_array])
+def test_a_radius_beyond_all_numbers_of_tiny_rows_holds_everything(rng, table):
+    A = table(1e-300 * rng.normal(size=(6, 8)))
+    assert (ep.DBSCAN(eps=1e150, min_samples=2).fit(A).labels_ == 0).all()
+    assert_allclose(ep.OPTICS(min_samples=2, max_eps=1e150).fit(A).ordering_, ep.OPTICS(min_samples=2).fit(A).ordering_)
+
+
+def test_mixtures_in_single_precision_are_drawn_from_their_factors(rng):
+    A = 100 * np.array([[-1, 1, 1, 1], [1, 1, -1, -1]], dtype=np.float32)  # its covariance is singular in float32
+    drawn, _ = ep.GaussianMixture(random_state=0).fit(A).sample(2000)
+    assert_allclose(np.cov(drawn.T), np.cov(A.T, bias=True), atol=1000)
+    for kind in ("tied", "diag", "spherical"):
+        B = rng.normal(size=(500, 2)) * [1.0, 2.0]
+        model = ep.GaussianMixture(covariance_type=kind, random_state=0).fit(B)
+        assert_allclose(model.sample(20_000)[0].var(axis=0), [1.0, 4.0] if kind != "spherical" else 2.5, rtol=0.15)
+
+
+@pytest.mark.parametrize("given", [{"degrees_of_freedom_prior": 1e150}, {"reg_covar": 1e150}])
+def test_covariances_beyond_the_type_of_the_rows_are_refused_by_name(rng, given):
+    with pytest.raises(DataError, match="overflows in float32"):
+        ep.BayesianGaussianMixture(**given).fit(rng.normal(size=(30, 3)).astype(np.float32))
+
+
+@pytest.mark.parametrize("rotation", ["varimax", "quartimax", "promax", "oblimin"])
+def test_rotations_have_no_unit(rng, rotation):
+    A = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 8)) + 0.1 * rng.normal(size=(60, 8))
+    small = ep.FactorAnalysis(2, rotation=rotation).fit(A)
+    large = ep.FactorAnalysis(2, rotation=rotation).fit(2.0**340 * A)
+    assert_allclose(np.ldexp(large.components_, -340), small.components_, rtol=1e-6, atol=1e-8)
+
+
+def test_noise_of_tiny_columns_has_an_inverse(rng):
+    A = rng.normal(size=(6, 4))
+    assert np.isfinite(ep.FactorAnalysis(1).fit(1e-152 * A).get_precision()).all()
+    # One noise for columns of all sizes: below the rounding of the sum of their variances it is none.
+    model = ep.ProbabilisticPCA(2).fit(A * np.array([1e-150, 1e5, 1e-300, 1e100]))
+    assert np.isfinite(model.score_samples(A)).all()
+    assert np.isfinite(model.log_likelihood_)
+
+
+def test_prototypes_are_drawn_from_shares_that_underflow():
+    weight = np.where(np.arange(12) < 2, 1e100, 1e-300)
+    model = ep.KMedians(4, init="random", random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
+    assert len(np.unique(model.labels_)) == 4
+
+
+def test_dissimilarities_that_overflow_are_refused_by_name(rng):
+    with pytest.raises(DataError, match="X, sample_weight"):
+        ep.KPrototypes(3).fit(1e120 * rng.normal(size=(12, 3)), sample_weight=np.full(12, 1e99))
+
+
+def test_counts_beyond_integers_are_not_drawn():
+    A = np.array([[1e100, 3.0], [2e100, 1.0], [1e100, 2.0]])
+    for model in (ep.MultinomialMixture(), ep.PoissonMixture(), ep.HiddenMarkovModel(1, emission="poisson")):
+        with pytest.raises(DataError, match="integers of 64 bits"):
+            model.fit(A).sample(3)
+
+
+def test_coefficients_that_are_no_numbers_are_not_stored():
+    with pytest.raises(DataError, match="coefficients overflow"):
+        stored_type(np.dtype(np.float64), np.array([1e234]), np.array([np.nan]))
+
+
+def test_a_column_that_underflows_has_no_standard_error(rng):
+    R = np.triu(rng.normal(size=(4, 4))) * [1e-150, 1e100, 1.0, 0.0]
+    found = Dependencies(np.array([0, 1, 2]), np.array([3]), np.zeros((3, 1)))
+    white = R[:, :3] @ _root_of_factor(R, found)[:3]
+    assert_allclose(white.T @ white, np.eye(3), atol=1e-12)
+    assert _root_of_factor(R, Dependencies(np.array([0, 1, 3]), np.array([2]), np.zeros((3, 1)))) is None
+
+
+def test_a_covariance_that_rounding_made_indefinite_has_a_half():
+    C = np.array([[1.0, 1.0 + 1e-12], [1.0 + 1e-12, 1.0]])
+    assert_allclose(_half_of(C) @ _half_of(C).T, C, rtol=1e-11)
+
+
+def test_curvature_of_nothing_beside_large_products_gives_a_step():
+    decrement, step_of = _steps(np.array([1.0, 1.0]), np.array([[0.0, 1e160], [1e160, 1e10]]))
+    assert np.isfinite(decrement)
+    assert np.isfinite(step_of(0.0)).all()
+
+
+def test_precisions_without_bound_have_no_decrement():
+    for seed in (1, 7, 9, 11):
+        rng = np.random.default_rng(seed)
+        A, y = rng.integers(-2, 3, size=(30, 3)), rng.normal(size=30)
+        assert not np.isnan(ep.BayesianRidge(lambda_1=1e8, lambda_2=0.0).fit(A, y).certificate_.value)
+
+
+def test_landmarks_whose_kernel_overflows_are_refused_by_name():
+    with pytest.raises(DataError, match="not finite"):
+        ep.Nystroem("poly").fit(np.full((1, 3), 2e100))

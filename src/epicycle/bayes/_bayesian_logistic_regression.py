@@ -300,7 +300,7 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
         mean = mean[: len(self.covariance_)]  # without the intercept where none was fitted
         if hasattr(self, "draws_"):
             return mean, None, self.draws_.reshape(-1, len(mean))
-        return mean, np.linalg.cholesky(self.covariance_), None
+        return mean, _half_of(self.covariance_), None
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, averaged over the posterior; of the mode with ``method="map"``."""
@@ -352,3 +352,12 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
         }
         facts = {"log evidence": self.log_evidence_} if hasattr(self, "log_evidence_") else {}
         return Summary(f"BayesianLogisticRegression, {self.method}", tuple(names), columns, facts)
+
+
+def _half_of(C: Array) -> Array:
+    """H with H H' = C; of a covariance that rounding has made indefinite without what is below zero."""
+    try:
+        return np.asarray(np.linalg.cholesky(C))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(C)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -67,7 +67,8 @@ class RidgeState:
     def decrement(self) -> float:
         """How far the evidence is below its maximum, to second order; infinite where it is not concave."""
         step = self.newton_step
-        return float("inf") if step is None else float(self.gradient @ step) / 2
+        found = np.nan if step is None else float(self.gradient @ step) / 2
+        return found if np.isfinite(found) else float("inf")
 
     @property
     def newton_step(self) -> np.ndarray | None:

@@ -11,12 +11,26 @@ from epicycle.causal.graph._causal_graph import CausalGraph
 from epicycle.causal.graph._instrument import Instrument
 from epicycle.causal.graph._markov_equivalence import MarkovEquivalence
 from epicycle.causal.graph._path import Path
+from epicycle.causal.identification._causal_estimate import CausalEstimate
+from epicycle.causal.identification._check_implications import ImplicationCheck, check_implications
+from epicycle.causal.identification._contrast import Contrast
+from epicycle.causal.identification._hedge import Hedge
+from epicycle.causal.identification._identification import Identification
+from epicycle.causal.identification._identify import identify
+from epicycle.causal.identification._independence import Independence, implied_independences
+from epicycle.causal.identification._witness_model import WitnessModel
 
 __all__ = [
+    "CausalEstimate",
     "CausalGraph",
     "ConfidenceSet",
+    "Contrast",
     "DifferenceInDifferences",
+    "Hedge",
     "HypothesisTest",
+    "Identification",
+    "ImplicationCheck",
+    "Independence",
     "Instrument",
     "InstrumentalVariables",
     "MarkovEquivalence",
@@ -24,4 +38,8 @@ __all__ = [
     "RegressionDiscontinuity",
     "SyntheticControl",
     "TreatmentEffect",
+    "WitnessModel",
+    "check_implications",
+    "identify",
+    "implied_independences",
 ]

@@ -78,7 +78,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _LINE = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
 _NEXT_SECTION = re.compile(r"\n\n *(Returns|Yields|Attributes|Raises|See Also|Notes|References|Examples)\n *---|\s*\Z")
 #: Annotations that say less of a result than a sentence does.
-_UNTOLD = ("Any", "Array", "None", "R", "Self", "State")
+_UNTOLD = ("Any", "Array", "None", "R", "State")
+#: What others are called in a docstring.
+_TOLD = {"Axes": "matplotlib Axes", "Self": "self"}
 
 
 def entries_of(block: str) -> dict[str, str]:
@@ -133,7 +135,7 @@ def _complete(function: Any, entries: Mapping[str, str], where: str, prefix: str
         signature = inspect.signature(function)
         doc = _with_entries(doc, "Parameters", signature.parameters, entries, function, where, prefix)
         if re.fullmatch(r"[A-Za-z]\w*", returned := str(signature.return_annotation)) and returned not in _UNTOLD:
-            doc = _with_returned(doc, "matplotlib Axes" if returned == "Axes" else returned)
+            doc = _with_returned(doc, _TOLD.get(returned, returned))
     function.__doc__ = doc
 
 

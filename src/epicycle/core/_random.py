@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import secrets
 import zlib
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from epicycle.core._exceptions import ParameterTypeError
+from epicycle.core._exceptions import DataError, ParameterTypeError
 
 #: What a `random_state` argument may be.
 Seed: TypeAlias = "int | np.integer | np.random.Generator | np.random.RandomState | None"
+#: Poisson draws take no mean above this (a little below 2**63).
+_MOST_COUNTS = 9.2e18
 
 
 def seed_of(random_state: Seed) -> int:
@@ -67,3 +69,11 @@ def draw_distinct(rng: np.random.Generator, share: np.ndarray, size: int) -> np.
     if np.count_nonzero(p) < size:  # shares that underflow are still shares
         p = np.where(share > 0, np.maximum(p, np.finfo(np.float64).tiny), 0.0)
     return np.asarray(rng.choice(len(p), size=size, replace=False, p=p))
+
+
+def whole_counts(means: Any) -> np.ndarray:
+    """Means of counts that are to be drawn, which NumPy draws as integers of 64 bits."""
+    largest = float(np.max(means, initial=0.0))
+    if not largest < _MOST_COUNTS:
+        raise DataError(f"sample: counts with a mean of {largest:.3g} are beyond the integers of 64 bits")
+    return np.asarray(means, dtype=np.float64)

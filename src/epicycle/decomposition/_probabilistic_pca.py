@@ -111,7 +111,7 @@ class ProbabilisticPCA(LatentFactors):
         """The closed form."""
         p, total = len(scatter.mean), float(scatter.variance.sum())
         values, axes = scatter.axes(k, np.ones(p))
-        noise = max((total - float(values.sum())) / max(p - k, 1), float(scatter.floor.min()))
+        noise = max((total - float(values.sum())) / max(p - k, 1), scatter.shared_floor)
         residual = _residual(scatter, values, axes)
         self.mean_, self.noise_variance_, self.explained_variance_ = scatter.mean, noise, np.maximum(values, noise)
         self.components_ = oriented(np.sqrt(np.maximum(values - noise, 0.0)) * axes.T).T
@@ -132,7 +132,7 @@ class ProbabilisticPCA(LatentFactors):
         """Expectation maximisation over rows."""
         p = len(start.mean)
         values, axes = start.axes(k, np.ones(p))
-        floor = float(start.floor.min())
+        floor = start.shared_floor
         noise = max(0.5 * float(start.variance.mean()), floor)
         W = np.sqrt(np.maximum(values - noise, 0.1 * noise))[:, None] * axes
         first = {"components": W, "mean": start.mean, "noise": np.full(p, noise)}

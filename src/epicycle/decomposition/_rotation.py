@@ -17,14 +17,17 @@ _INDEPENDENT = 1e8  # condition of a change of factors beyond which its inverse 
 
 def rotated(components: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
     """(rotated loadings of shape (k, p), correlations of the factors) of loadings given as rows."""
-    L = components.T
-    k = L.shape[1]
+    k = len(components)
     if k < 2:
         return components, np.eye(k)
+    # The criteria are fourth powers, and have no unit: loadings of about one neither overflow nor vanish.
+    exponent = int(np.frexp(np.abs(components).max(initial=0.0))[1])
+    L = np.ldexp(components.T, -exponent)
     if method in ("varimax", "quartimax"):
-        return _orthogonal(L, 1.0 if method == "varimax" else 0.0).T, np.eye(k)
-    B, T = _promax(L) if method == "promax" else _oblimin(L)
-    return B.T, T.T @ T
+        B, T = _orthogonal(L, 1.0 if method == "varimax" else 0.0), np.eye(k)
+    else:
+        B, T = _promax(L) if method == "promax" else _oblimin(L)
+    return np.ldexp(B.T, exponent), T.T @ T
 
 
 def _orthogonal(L: np.ndarray, gamma: float) -> np.ndarray:

@@ -14,12 +14,15 @@ from epicycle import _native, engine
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Batch, Data
+from epicycle.linalg._spectra import some_eigenvectors
 from epicycle.stats._moments import refuse_non_finite, shift_of
 
 #: From this share of all eigenvalues on, all are computed: LAPACK is faster then.
 _MANY = 0.3
 #: Noise variances are kept above this share of the variance: below, log-likelihoods lose their digits.
 FLOOR = 1e-6
+#: And above this, so that their inverses, and sums of these, are numbers.
+_LEAST = 1e-300
 #: Eigenvalues below this share of the largest are zero but for rounding.
 _NOTHING = 1e-12
 
@@ -45,7 +48,12 @@ class Scatter:
     def floor(self) -> np.ndarray:
         """The least noise variance of each column; of a constant one it goes by the others."""
         variance = self.variance
-        return FLOOR * np.where(variance > 0, variance, variance.mean())
+        return np.maximum(FLOOR * np.where(variance > 0, variance, variance.mean()), _LEAST)
+
+    @property
+    def shared_floor(self) -> float:
+        """The least noise variance of all columns together, which has no digits below the rounding of their sum."""
+        return max(float(self.floor.min()), float(np.finfo(np.float64).eps) * float(self.variance.sum()))
 
     def axes(self, k: int, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(k largest eigenvalues, falling; eigenvectors as rows) of S with row and column j divided by scale_j."""
@@ -73,8 +81,10 @@ class Scatter:
 
 def _largest(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     p = len(A)
-    subset = None if k > _MANY * p else (p - k, p - 1)
-    values, vectors = scipy.linalg.eigh(A, subset_by_index=subset, check_finite=False)
+    if k > _MANY * p:
+        values, vectors = scipy.linalg.eigh(A, check_finite=False)
+    else:
+        values, vectors = some_eigenvectors(A, p - k, p - 1)
     return values[::-1][:k].clip(min=0), vectors[:, ::-1][:, :k]
 
 

@@ -25,6 +25,7 @@ from epicycle.discriminant._linear_rule import as_logistic, linear_rule, reporte
 from epicycle.discriminant._scores import Normals, Scores, incomplete_rows, linear_scores
 from epicycle.discriminant._whitening import Whitening, resolved, symmetric_definite_axes, whitening
 from epicycle.linalg._signs import oriented
+from epicycle.linalg._spectra import singular_vectors
 from epicycle.linear import LogisticRegression
 from epicycle.stats._class_scatter import ClassScatter, dense_rows
 from epicycle.stats._shrinkage import class_covariance
@@ -200,7 +201,7 @@ class LinearDiscriminantAnalysis(
         """The directions of the whitened means, weighted by the priors."""
         self.xbar_ = centre
         M = np.sqrt(self.priors_)[:, None] * ((moments.mean - centre) @ found.W)
-        _, singular, axes = np.linalg.svd(M, full_matrices=False)
+        _, singular, axes = singular_vectors(M)
         total = np.sum(singular**2)
         shares = singular**2 / total if total > 0 else np.zeros_like(singular)
         self.explained_variance_ratio_ = shares[: self._n_features_out_]

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle.core._exceptions import DataError
+from epicycle.linalg._spectra import singular_vectors
 
 
 class SingularCovarianceError(DataError, np.linalg.LinAlgError):
@@ -66,7 +67,7 @@ def principal_axes(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     std = np.where(std > 0, std, 1.0)
     try:
         factor = np.linalg.cholesky(C / np.outer(std, std)) * std[:, None]
-        vectors, singular, _ = np.linalg.svd(factor)
+        vectors, singular, _ = singular_vectors(factor, full_matrices=True)
         return singular**2, vectors
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(C)

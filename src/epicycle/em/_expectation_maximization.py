@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, Unpack
 
+import numpy as np
+
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.em._latent_model import LatentModel
-from epicycle.em._run_em import run_starts
+from epicycle.em._run_em import fit_by_em
 
 
 class ExpectationMaximization(Estimator):
@@ -70,6 +72,7 @@ class ExpectationMaximization(Estimator):
     True True
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {"fit_y": "%(ignored)s", "score_y": "%(ignored)s"}
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "model": InstanceOf(LatentModel),
         "n_init": Integer(minimum=1),
@@ -97,12 +100,7 @@ class ExpectationMaximization(Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Climb to a maximum of the likelihood of rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Climb to a maximum of the likelihood of rows X."""
         data = self._fit_data(X, None, sample_weight, target="none")
         state = self._resume_state()
         seed = seed_of(self.random_state) if state is None else int(state["seed"])
@@ -112,34 +110,17 @@ class ExpectationMaximization(Estimator):
             return self.model.start(data, stream(seed, "em", i), self.n_jobs) if self.start is None else self.start
 
         like = begin(0)
-        watched = self._has_callbacks() or bool(self.verbose)
-        solution = run_starts(
-            self.model,
-            data,
-            starts,
-            begin,
-            monitor=self._monitor(
-                starts * int(self.max_iter), lambda x: {"parameters_": self.model.from_vector(x, like)}
-            ),
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            accelerate=bool(self.accelerate),
-            n_jobs=self.n_jobs,
-            state=state,
-            kept={"seed": seed},
-            parallel=not watched,
-        )
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            return {"parameters_": self.model.from_vector(x, like)}
+
+        solution = fit_by_em(self, self.model, data, starts, begin, attributes, seed=seed, state=state)
         self.parameters_ = solution.parameters
         self.log_likelihood_ = solution.log_likelihood
         self._conclude(solution)
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of rows X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Mean log-likelihood of rows X."""
         found = self.model.expectation(self._predict_data(X), self.parameters_, self.n_jobs)
         return float(found.log_likelihood / found.weight)

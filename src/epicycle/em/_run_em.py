@@ -262,6 +262,34 @@ def _relative(difference: np.ndarray, x: np.ndarray) -> float:
     return float(np.linalg.norm(difference) / max(float(np.linalg.norm(x)), np.finfo(float).tiny))
 
 
+def fit_by_em(
+    estimator: Any,
+    model: LatentModel,
+    data: Data,
+    starts: int,
+    begin: Callable[[int], Any],
+    attributes: Callable[[np.ndarray], dict[str, Any]],
+    *,
+    seed: int,
+    state: Mapping[str, Any] | None,
+) -> EMSolution:
+    """The best of several climbs with the arguments of an estimator; `attributes` are those of it at a vector."""
+    return run_starts(
+        model,
+        data,
+        starts,
+        begin,
+        monitor=estimator._monitor(starts * int(estimator.max_iter), attributes),
+        max_iter=int(estimator.max_iter),
+        tol=float(estimator.tol),
+        accelerate=bool(estimator.accelerate),
+        n_jobs=estimator.n_jobs,
+        state=state,
+        kept={"seed": seed},
+        parallel=not (estimator._has_callbacks() or estimator.verbose),
+    )
+
+
 def run_starts(
     model: LatentModel,
     data: Data,

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._random import whole_counts
 
 Parameters = Mapping[str, np.ndarray]
 
@@ -147,7 +148,7 @@ class Poisson(Emission):
         return {"lambdas": np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), parameters["lambdas"])}
 
     def draw(self, parameters: Parameters, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(rng.poisson(parameters["lambdas"][states]), dtype=np.float64)
+        return np.asarray(rng.poisson(whole_counts(parameters["lambdas"])[states]), dtype=np.float64)
 
     def n_parameters(self, p: int) -> int:
         return self.n_states * p

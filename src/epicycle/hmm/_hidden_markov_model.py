@@ -16,7 +16,7 @@ from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.em import run_starts
+from epicycle.em._run_em import fit_by_em
 from epicycle.hmm._chain_model import ChainModel, require_possible
 from epicycle.hmm._emissions import Categorical, Emission, Poisson
 from epicycle.hmm._gaussian import Gaussian
@@ -208,23 +208,12 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
             return self._begin(emission, sequences, given, stream(seed, "hmm", i))
 
         like = begin(0)
-        monitor = self._monitor(
-            int(self.n_init) * int(self.max_iter), lambda x: self._attributes(emission, model.from_vector(x, like))
-        )
-        solution = run_starts(
-            model,
-            sequences,  # type: ignore[arg-type]  # the model makes its own passes
-            int(self.n_init),
-            begin,
-            monitor=monitor,
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            accelerate=bool(self.accelerate),
-            n_jobs=self.n_jobs,
-            state=state,
-            kept={"seed": seed},
-            parallel=not (self._has_callbacks() or self.verbose),
-        )
+
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            return self._attributes(emission, model.from_vector(x, like))
+
+        rows: Any = sequences  # the model makes its own passes
+        solution = fit_by_em(self, model, rows, int(self.n_init), begin, attributes, seed=seed, state=state)
         for name, value in self._attributes(emission, solution.parameters).items():
             setattr(self, name, value)
         self.log_likelihood_ = solution.log_likelihood

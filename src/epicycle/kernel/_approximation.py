@@ -253,6 +253,7 @@ class Nystroem(KernelFeatures, KernelMachine):
         self.components_ = select_rows(rows, self.kernel_, chosen)
         B = A.take(chosen) if self.kernel_.takes == "precomputed" else self._kept()
         K = self.kernel_.block(B, B)
+        self._require_finite(K)
         self._require_mercer(K)
         values, vectors = np.linalg.eigh((K + K.T) / 2)
         good = values > max(float(values[-1]), 0.0) * len(values) * np.finfo(np.float64).eps

@@ -26,6 +26,7 @@ from epicycle.kernels._gram import kernel_product, low_rank_factor
 from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine
 from epicycle.kernels._prepared import as_rows
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
+from epicycle.linalg._spectra import singular_vectors
 
 _TOL = 1e-8  # of the certificate, where none is given
 _ZERO = 1e-12  # of the largest eigenvalue: what is below is rounding of the kernel matrix
@@ -251,7 +252,7 @@ def _from_factor(G: np.ndarray, wanted: int, rest: float) -> tuple[np.ndarray, n
     mean = G.mean(axis=0)
     means = G @ mean
     centred = G - mean
-    U, s, _ = scipy.linalg.svd(centred, full_matrices=False)
+    U, s, _ = singular_vectors(centred)
     values, vectors = s[:wanted] ** 2, U[:, :wanted]
     top = float(values[0]) if len(values) else 0.0
     good = values > top * n * np.finfo(np.float64).eps

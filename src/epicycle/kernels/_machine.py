@@ -195,11 +195,14 @@ class KernelMachine(Estimator):
 
     def _gram(self, prepared: Any) -> np.ndarray:
         K = gram_matrix(self.kernel_, prepared, np.dtype(np.float64), self.n_jobs)
+        self._require_finite(K)
+        return K
+
+    def _require_finite(self, K: np.ndarray) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             finite = math.isfinite(float(K.sum())) or bool(np.isfinite(K).all())
         if not finite:
             raise DataError(f"kernel: {self.kernel_!r:.80} gives values that are not finite for X; scale X")
-        return K
 
     def _least_eigenvalue(self, K: np.ndarray) -> float:
         """The least eigenvalue of K if it is below zero by more than rounding, otherwise 0."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr, solve_triangular, svd
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, qr, solve_triangular
 from scipy.linalg.lapack import dpocon
 
 from epicycle.core._exceptions import DataError
+from epicycle.linalg._spectra import singular_vectors
 
 Array = NDArray[np.float64]
 
@@ -98,7 +99,7 @@ def solve_triangular_factor(R: Array, q: Array, *, rank_tol: float | None = None
     m, d = R.shape
     tol = 4 * max(m, d) * EPS if rank_tol is None else rank_tol
     scale = _unit_scale(np.linalg.norm(R, axis=0))
-    U, s, Vt = svd(R * scale, full_matrices=True, check_finite=False)
+    U, s, Vt = singular_vectors(R * scale, full_matrices=True)
     rank = int(np.count_nonzero(s > tol * s.max(initial=0.0)))
     if rank == d:
         x = np.asarray(solve_triangular(R[:d], q[:d], check_finite=False))

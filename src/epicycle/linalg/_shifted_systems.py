@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
-from epicycle.core._exceptions import ConvergenceError
+from epicycle.core._exceptions import ConvergenceError, DataError
 from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.linalg._cholesky import Factor, NotPositiveError, factor
+from epicycle.linalg._spectra import one_eigenvalue
 
 _ROWS = 512  # of a block that a thread takes at a time
 _SINGLE_CONDITION = 3e5  # up to which a factor in float32 leaves refinement some digits: eps = 6e-8
@@ -55,7 +55,8 @@ def solve_shifted(
     n = len(K)
     threads = n_threads(float(n) ** 3 / 3, n_jobs)
     least = float(diagonal.min())
-    mean = max(float(np.diagonal(K).mean()), float(np.finfo(np.float64).tiny))
+    mean = float(np.diagonal(K).mean())
+    mean = mean if mean > 0 or np.isnan(mean) else 1.0  # of a kernel that is zero everywhere
     jitter = 0.0
     # No eigenvalue is larger than the trace, which is at hand, or than a sum of absolute values of a row.
     single = n > _SMALL_ROWS and least > 0
@@ -79,6 +80,8 @@ def solve_shifted(
         if single and not good:
             single = False
             continue
+        if not np.isfinite(C).all():
+            raise DataError("alpha, sample_weight: coefficients of kernel values this small overflow; raise alpha")
         return SolvedSystem(C, residual, jitter, found, "float32" if single else "float64")
 
 
@@ -92,7 +95,7 @@ def least_eigenvalue(K: np.ndarray, n_jobs: int | None = None) -> float:
     try:
         _factored(K, np.full(n, slack), np.float64, threads)
     except NotPositiveError:
-        least = float(scipy.linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
+        least = one_eigenvalue(K, 0)
         return least if least < -slack else 0.0
     return 0.0
 

@@ -76,23 +76,13 @@ class SparsifyMixin:
     coef_: Any
 
     def sparsify(self) -> Self:
-        """Turn `coef_` into a sparse matrix, which saves memory where most coefficients are zero.
-
-        Returns
-        -------
-        self
-        """
+        """Turn `coef_` into a sparse matrix, which saves memory where most coefficients are zero."""
         self._check_fitted()  # type: ignore[attr-defined]
         self.coef_ = sp.csr_array(self.coef_)
         return self
 
     def densify(self) -> Self:
-        """Turn `coef_` into an array, as it is after `fit`.
-
-        Returns
-        -------
-        self
-        """
+        """Turn `coef_` into an array, as it is after `fit`."""
         self._check_fitted()  # type: ignore[attr-defined]
         self.coef_ = dense_coef(self.coef_)
         return self

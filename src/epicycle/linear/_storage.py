@@ -13,7 +13,8 @@ from epicycle.core._exceptions import DataError
 
 def stored_type(dtype: np.dtype[Any], *values: Any) -> np.dtype[Any]:
     """The type of X for coefficients that follow from it, or float64 where it does not hold them."""
-    largest = max(float(np.abs(value).max(initial=0.0)) for value in map(np.asarray, values))
+    # NumPy's largest of numbers and NaN is NaN; Python's is one or the other, by their order.
+    largest = float(np.max([np.abs(value).max(initial=0.0) for value in map(np.asarray, values)]))
     if not np.isfinite(largest):
         raise DataError("X, y: coefficients overflow; bring the columns of X, and y, to scales that are nearer to one")
     return dtype if largest <= float(np.finfo(dtype).max) else np.dtype(np.float64)

@@ -17,9 +17,19 @@ _DOCS = {
     "average_method": 'average_method : {"arithmetic", "geometric", "min", "max"}, default={default}\n'
     "    The mean of the two entropies that the information is divided by.",
 }
+_DISTANCES = {
+    "X": "X : array-like or sparse matrix of shape (n_samples, n_features)\n"
+    '    Rows; or their distances, for ``metric="precomputed"``.',
+    "metric": "metric : str or callable, default={default}\n    As in :func:`pairwise_distances`.",
+    "kwds": "**kwds\n    Parameters of the metric.",
+}
 _WHOLE = {"sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n    How often each row occurs."}
 
 
-def criterion(*, whole_weights: bool = False) -> Callable[[F], F]:
-    """Decorate an exact criterion of a clustering; some count rows, and take no weights but whole numbers."""
-    return in_catalogue("metrics", "E17", certificate="exact", docs=_DOCS | (_WHOLE if whole_weights else {}))
+def criterion(*, whole_weights: bool = False, distances: bool = False, certificate: str = "exact") -> Callable[[F], F]:
+    """Decorate a criterion of a clustering.
+
+    Some count rows, and take no weights but whole numbers; some look at distances, of any metric.
+    """
+    docs = _DOCS | (_WHOLE if whole_weights else {}) | (_DISTANCES if distances else {})
+    return in_catalogue("metrics", "E17", certificate=certificate, docs=docs)

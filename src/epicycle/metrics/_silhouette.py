@@ -18,8 +18,8 @@ from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import Seed, stream
 from epicycle.core._threads import n_threads
-from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.engine._ordered import in_order
+from epicycle.metrics._criterion import criterion
 from epicycle.metrics._distances import Distances
 from epicycle.metrics._labelled_rows import Rows, check_number_of_clusters, labelled_rows
 from epicycle.spatial._metrics import is_precomputed
@@ -48,27 +48,13 @@ class SilhouetteEstimate:
         return f"{self.score:.4g}, between {self.lower:.4g} and {self.upper:.4g} ({self.sample_size:,} rows drawn)"
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion(whole_weights=True, distances=True)
 def silhouette_samples(
     X: Any, labels: Any, *, metric: Any = "euclidean", sample_weight: Any = None, n_jobs: int | None = None, **kwds: Any
 ) -> np.ndarray:
     r"""The silhouette of every row: near 1 well inside its cluster, near 0 between two, negative nearer to another.
 
     .. math:: s_i = \frac{b_i - a_i}{\max(a_i, b_i)}
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Rows; or their distances, for ``metric="precomputed"``.
-    labels : array-like of shape (n_samples,)
-        The cluster of every row.
-    metric : str or callable, default="euclidean"
-        As in :func:`pairwise_distances`.
-    sample_weight : array-like of shape (n_samples,), optional
-        How often each row occurs.
-    %(n_jobs)s
-    **kwds
-        Parameters of the metric.
 
     Returns
     -------
@@ -90,7 +76,7 @@ def silhouette_samples(
     return out
 
 
-@in_catalogue("metrics", "E17", certificate="exact")
+@criterion(whole_weights=True, distances=True)
 def silhouette_score(
     X: Any,
     labels: Any,
@@ -106,21 +92,9 @@ def silhouette_score(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Rows; or their distances, for ``metric="precomputed"``.
-    labels : array-like of shape (n_samples,)
-        The cluster of every row.
-    metric : str or callable, default="euclidean"
-        As in :func:`pairwise_distances`.
     sample_size : int, optional
         Number of rows drawn, whose silhouettes among all rows are averaged; scikit-learn looks at the drawn rows alone,
         which biases the mean. :func:`silhouette_estimate` adds the error of it.
-    %(random_state)s
-    sample_weight : array-like of shape (n_samples,), optional
-        How often each row occurs.
-    %(n_jobs)s
-    **kwds
-        Parameters of the metric.
 
     Examples
     --------
@@ -133,7 +107,7 @@ def silhouette_score(
     return float(_silhouettes(rows, drawn, metric, kwds, n_jobs) @ share)
 
 
-@in_catalogue("metrics", "E17", certificate="interval")
+@criterion(distances=True, certificate="interval")
 def silhouette_estimate(
     X: Any,
     labels: Any,
@@ -150,17 +124,8 @@ def silhouette_estimate(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-    labels : array-like of shape (n_samples,)
-        The cluster of every row.
     sample_size : int, default=1000
         Number of rows drawn.
-    metric : str or callable, default="euclidean"
-        As in :func:`pairwise_distances`.
-    %(random_state)s
-    %(n_jobs)s
-    **kwds
-        Parameters of the metric.
 
     Examples
     --------

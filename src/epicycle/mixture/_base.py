@@ -21,7 +21,7 @@ from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Batch, Data, as_data
-from epicycle.em import EMSolution, run_starts
+from epicycle.em._run_em import EMSolution, fit_by_em
 from epicycle.mixture import _starts
 from epicycle.mixture._mixture_model import MixtureModel, shares
 
@@ -183,23 +183,10 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
             first = _starts.start(model, rows, str(self.init_params), seed, number, self.n_jobs)
             return self._given_start(model, first)
 
-        return run_starts(
-            model,
-            data,
-            starts,
-            begin,
-            monitor=self._monitor(
-                starts * int(self.max_iter),
-                lambda x: self._attributes(model, model.from_vector(x, begin(0)), dtype),
-            ),
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            accelerate=bool(self.accelerate),
-            n_jobs=self.n_jobs,
-            state=state,
-            kept={"seed": seed},
-            parallel=not (self._has_callbacks() or self.verbose),
-        )
+        def attributes(x: np.ndarray) -> dict[str, Any]:
+            return self._attributes(model, model.from_vector(x, begin(0)), dtype)
+
+        return fit_by_em(self, model, data, starts, begin, attributes, seed=seed, state=state)
 
     def _earlier_parameters(self, model: MixtureModel) -> dict[str, Any] | None:
         """Those of the fit before, where it had the same shapes."""

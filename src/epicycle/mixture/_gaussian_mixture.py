@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
+from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import ArrayLike, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.mixture import _covariances as cov
@@ -54,9 +56,11 @@ class NormalMixture(Mixture):
     )
 
     def _draw(self, component: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        k, p = self.means_.shape
-        C = cov.as_matrices(np.asarray(self.covariances_, dtype=np.float64), self.covariance_type, k, p)[component]
-        return np.asarray(self.means_[component] + rng.standard_normal((n, p)) @ np.linalg.cholesky(C).T)
+        p = self.means_.shape[1]
+        U = np.asarray(self.precisions_cholesky_, dtype=np.float64)  # why not the covariance: _prediction_parameters
+        W = cov.factors_of_roots(U, self.covariance_type, p)
+        W, Z = W[component if len(W) > 1 else 0], rng.standard_normal((n, p))
+        return np.asarray(self.means_[component] + (Z / W if W.ndim == 1 else solve_triangular(W, Z.T, lower=True).T))
 
     def _prediction_parameters(self) -> dict[str, Any]:
         # In single precision a covariance can be singular; its factor was computed before it was rounded.
@@ -76,7 +80,14 @@ class NormalMixture(Mixture):
             "precisions_cholesky_": roots,
             "precisions_": precisions,
         }
-        return {name: np.asarray(value, dtype=dtype) for name, value in found.items()}
+        with np.errstate(over="ignore"):
+            kept = {name: np.asarray(value, dtype=dtype) for name, value in found.items()}
+        for name, value in kept.items():
+            if not np.isfinite(value).all():
+                raise DataError(
+                    f"X, reg_covar and priors: {name} overflows in {np.dtype(dtype)}; scale X, or fit it in float64"
+                )
+        return kept
 
 
 class GaussianMixture(NormalMixture, LikelihoodMixture):

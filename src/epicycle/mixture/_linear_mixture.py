@@ -11,6 +11,7 @@ import numpy as np
 from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Domain, NoneOr, Real
+from epicycle.core._random import whole_counts
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch, Data
@@ -41,7 +42,6 @@ class LinearMixture(LikelihoodMixture):
         "    Weights to start from, in place of those of `init_params`.",
         "probabilities_init": "probabilities_init : array-like of shape (n_components, n_features), optional\n"
         "    Probabilities to start from, strictly between 0 and 1.",
-        "probabilities_": "probabilities_ : ndarray of shape (n_components, n_features)",
     }
 
     alpha: float
@@ -235,7 +235,7 @@ class MultinomialMixture(CountMixture):
 
     def _draw(self, component: int, n: int, rng: np.random.Generator) -> np.ndarray:
         p = np.asarray(self.probabilities_[component], dtype=np.float64)
-        return rng.multinomial(round(self.mean_total_), p / p.sum(), size=n).astype(np.float64)
+        return rng.multinomial(round(float(whole_counts(self.mean_total_))), p / p.sum(), size=n).astype(np.float64)
 
 
 class PoissonMixture(CountMixture):
@@ -290,4 +290,4 @@ class PoissonMixture(CountMixture):
         return PoissonModel(int(self.n_components), n_features, float(self.alpha))
 
     def _draw(self, component: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        return rng.poisson(self.rates_[component], size=(n, self.n_features_in_)).astype(np.float64)
+        return rng.poisson(whole_counts(self.rates_[component]), size=(n, self.n_features_in_)).astype(np.float64)

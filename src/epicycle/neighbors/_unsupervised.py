@@ -37,6 +37,7 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
     array([0, 1, 2, 3])
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {"fit_y": "%(ignored)s"}
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **SEARCH_PARAMETERS,
         "n_neighbors": NoneOr(K),
@@ -51,12 +52,7 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the rows of X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Keep the rows of X."""
         self._keep_rows(X, None, target="none")
         self._conclude_exact()
         return self

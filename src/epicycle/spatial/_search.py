@@ -102,6 +102,12 @@ def to_unit(X: Any, Q: Any) -> tuple[Any, Any, int]:
     return (*(_scaled_rows(A, -exponent) for A in (X, Q)), exponent)
 
 
+def scaled_radius(radius: float, exponent: int) -> float:
+    """radius / 2^exponent, infinite where that is beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(radius, -exponent))
+
+
 def native_rows(X: np.ndarray, metric: Metric) -> tuple[np.ndarray, int] | None:
     """(rows, e) in float64 with X = 2^e rows, such that no |d|^p leaves the range; None where no e does that."""
     rows, exponent = np.ascontiguousarray(X, dtype=np.float64), 0
@@ -161,7 +167,7 @@ def within_block(metric: Metric, Q: Any, X: Any, radius: float) -> np.ndarray:
     """Which of these distances are at most the radius: the last root is not taken, as in trees."""
     if power_overflows(X, Q, metric):
         X, Q, exponent = to_unit(X, Q)
-        radius = math.ldexp(radius, -exponent)
+        radius = scaled_radius(radius, exponent)
         if power_overflows(X, Q, metric):
             return np.asarray(_scaled_block(metric.power, Q, X) <= radius)
     return np.asarray(_native_block(metric, Q, X) <= metric.to_native(radius))

@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh, qr, solve_triangular, svd
+from scipy.linalg import LinAlgError, cholesky, eigh, qr, solve_triangular
 
 from epicycle.core._exceptions import ParameterError
+from epicycle.linalg._spectra import singular_vectors
 
 Array = np.ndarray
 
@@ -213,7 +214,7 @@ def factor_of_columns(F: Array, lengths: Array | None = None) -> CovarianceFacto
         return _on_range(F)
     scale = np.linalg.norm(F, axis=1) if lengths is None else lengths
     scale = np.where(scale > 0, scale, 1.0)
-    U, s, _ = svd(F / scale[:, None], full_matrices=False, check_finite=False)
+    U, s, _ = singular_vectors(F / scale[:, None])
     cut = _ROUNDINGS * max(p, m) * np.finfo(float).eps * max(float(s[0]), 0.0 if lengths is None else 1.0)
     rank = int((s > cut).sum())
     if rank == p:

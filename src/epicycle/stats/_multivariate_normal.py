@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular, svd
+from scipy.linalg import qr, solve_triangular
 
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import Seed, stream
 from epicycle.data._matrix import as_matrix
 from epicycle.data._target import as_weight
+from epicycle.linalg._spectra import singular_vectors
 from epicycle.stats._covariance_factors import (
     CovarianceFactor,
     LowRankFactor,
@@ -376,7 +377,7 @@ def _conditioned(F: Array, known: Array, rest: Array, away: Array) -> tuple[Arra
     B = F[known]
     lengths = np.linalg.norm(B, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
-    U, s, Vt = svd(B / lengths[:, None], full_matrices=True, check_finite=False)
+    U, s, Vt = singular_vectors(B / lengths[:, None], full_matrices=True)
     cut = max(B.shape) * np.finfo(float).eps * 4 * np.max(s, initial=0.0)
     rank = int((s > cut).sum())
     z = Vt[:rank].T @ ((U[:, :rank].T @ (away / lengths)) / s[:rank])

@@ -7,7 +7,6 @@ the first cluster that has a core row within `eps`, or is noise, -1.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._threads import n_threads, single_threaded_blas
 from epicycle.spatial._metrics import MetricInUse
 from epicycle.spatial._pairs import Pairs, pairs_of
-from epicycle.spatial._search import native_rows, tree_pays
+from epicycle.spatial._search import native_rows, scaled_radius, tree_pays
 
 _CHECKED = 1 << 22  # distances that the check of a fit may cost
 
@@ -57,7 +56,7 @@ def regions(X: Any, metric: MetricInUse, density: Density, algorithm: str, n_job
     if scaled is None:
         return by_pairs(pairs_of(X, metric), density, n_jobs)
     rows, exponent = scaled
-    eps = math.ldexp(density.eps, -exponent)
+    eps = scaled_radius(density.eps, exponent)
     threads = n_threads(100.0 * rows.size, n_jobs)
     found = _native.cluster.dbscan(
         rows, native.kind, native.power, eps, float(density.min_samples), density.weight, threads

@@ -18,7 +18,7 @@ from epicycle.spatial._distance_graph import first_of_graph
 from epicycle.spatial._metric import COSINE
 from epicycle.spatial._metrics import MetricInUse
 from epicycle.spatial._pairs import Pairs, pairs_of
-from epicycle.spatial._search import native_rows, tree_pays
+from epicycle.spatial._search import native_rows, scaled_radius, tree_pays
 
 _ROUNDING = 1e-9  # relative difference of distances that are computed in two ways
 
@@ -47,9 +47,9 @@ def reached(X: Any, metric: MetricInUse, k: int, radius: float, algorithm: str, 
         core = core_by_pairs(X, metric, pairs, k, algorithm, n_jobs)
         return _by_pairs(pairs, _cut(core, radius), radius)
     rows, exponent = scaled
-    near = math.ldexp(radius, -exponent) if math.isfinite(radius) else radius
+    near = scaled_radius(radius, exponent)
     core = _cut(core_of_rows(rows, native, k, algorithm, n_jobs), near)
-    by_tree = math.isfinite(radius) and tree_pays(rows, k, native, algorithm)
+    by_tree = math.isfinite(near) and tree_pays(rows, k, native, algorithm)
     table = rows if by_tree else np.ascontiguousarray(rows.T)
     order, reach, predecessor = _native.cluster.optics(table, native.kind, native.power, core, near, by_tree)
     return Reached(order, np.ldexp(core, exponent), np.ldexp(reach, exponent), predecessor)

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from epicycle.linalg._spectra import singular_vectors
+
 _INITIAL_STRENGTH = 1e3  # of the penalty from a rough start, relative to that of C
 _SHAKES = (3.0, 10.0, 30.0)  # strengths to which it is raised again: whole groups of rows can move then
 _MAX_ALTERNATIONS = 100  # for each strength
@@ -50,7 +52,7 @@ class Separability:
     def __init__(self, G: np.ndarray, weight: np.ndarray, C: float) -> None:
         self.weight, self.root, self.total = weight, np.sqrt(weight), float(weight.sum())
         self.mean = weight @ G / self.total
-        self.U, self.s, self.Q = scipy.linalg.svd(self.root[:, None] * (G - self.mean), full_matrices=False)
+        self.U, self.s, self.Q = singular_vectors(self.root[:, None] * (G - self.mean))
         kept = self.s > _NULL * max(float(self.s.max(initial=0.0)), np.finfo(float).tiny)
         self.U, self.s, self.Q = np.ascontiguousarray(self.U[:, kept]), self.s[kept], self.Q[kept]
         self.C = C

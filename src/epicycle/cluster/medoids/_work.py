@@ -14,7 +14,7 @@ from epicycle.cluster.kmeans._starts import content_keys
 from epicycle.cluster.medoids._swaps import Problem
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._random import stream
+from epicycle.core._random import draw_distinct, stream
 from epicycle.data import ArrayData
 from epicycle.engine._row_order import row_hashes
 from epicycle.spatial._metrics import MetricInUse
@@ -78,8 +78,7 @@ class Work:
             return self._now
         first, weight = self.rows.first, self.rows.weight
         if self.sampling:
-            share = weight / weight.sum()
-            at = stream(self.seed, "sample", start).choice(len(first), size=self.size, replace=False, p=share)
+            at = draw_distinct(stream(self.seed, "sample", start), weight, self.size)
             first = np.union1d(first[at], first[:0] if given is None else given)
             problem = Problem(first, self._distances(first), np.ones(len(first)), self.n_jobs)
         else:

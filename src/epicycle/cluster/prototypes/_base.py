@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -24,6 +25,16 @@ class PrototypeModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     Equal rows count as one of their weight, in an order by content: what is repeated and what weighs more is the same.
     """
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "fit_X": "X : array or data frame of shape (n_samples, n_features)",
+        "labels_": "labels_ : ndarray of shape (n_samples,)\n    The cluster of every row.",
+        "inertia_": "inertia_ : float\n    J.",
+        "certificate_": "certificate_ : Certificate\n    Stationarity: how many prototypes changed in the last round.",
+        "history_": "history_ : History\n"
+        "    J after every round, the start, and how many prototypes changed; J never rises within a start.",
+    }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("labels_", "inertia_")
 
     n_clusters: int
     init: Any

@@ -26,11 +26,11 @@ def learn_bins(X: Any, weight: Any, n_bins: int) -> Bins:
         if np.isinf(values).any() or not (values[used] != np.round(values[used])).any():
             continue
         order = np.argsort(values[used], kind="stable")
-        ordered, upto = values[used][order], np.cumsum(counts[used][order])
-        shares = upto[-1] * np.arange(1, n_bins + 1) / n_bins
-        # A share that the sum reaches but for rounding is reached.
-        at = np.minimum(np.searchsorted(upto, shares * (1 - 1e-12)), len(ordered) - 1)
-        bins[j] = np.unique(ordered[at])
+        ordered, upto = values[used][order], np.cumsum(counts[used][order] / counts.max())
+        # How many of the shares each row has reached, in memory of the size of the rows for any number of bins; one
+        # that the sum reaches but for rounding is reached.
+        reached = np.floor(upto / upto[-1] * n_bins / (1 - 1e-12))
+        bins[j] = np.unique(ordered[np.diff(reached, prepend=0.0) > 0])
     return bins
 
 

@@ -37,14 +37,6 @@ class KMedians(PrototypeModel):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of every row.
-    inertia_ : float
-        J.
-    certificate_ : Certificate
-        Stationarity: how many centres changed in the last round.
-    history_ : History
-        J after every round, the start, and how many centres changed; J never rises within a start.
 
     Examples
     --------
@@ -55,6 +47,9 @@ class KMedians(PrototypeModel):
     [1.0, 11.0, 90.0]
     """
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "fit_X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)"
+    }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("k-medians++", "random"), ArrayLike()),
@@ -72,12 +67,7 @@ class KMedians(PrototypeModel):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centres of rows X.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        """
+        """Find the centres of rows X."""
         data = self._memory(self._fit_data(X, None, sample_weight, target="none"))
         self._fit_rows(data, dense_rows(data.X))
         return self

@@ -49,14 +49,6 @@ class KModes(CategoryModel):
         The modes; None where the most frequent is that a category is missing.
     categories_ : dict
         The categories of every column, by its number.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of every row.
-    inertia_ : float
-        J.
-    certificate_ : Certificate
-        Stationarity: how many prototypes changed in the last round.
-    history_ : History
-        J after every round, the start, and how many prototypes changed; J never rises within a start.
 
     Examples
     --------
@@ -93,12 +85,7 @@ class KModes(CategoryModel):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the modes of rows X.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        """
+        """Find the modes of rows X."""
         data = self._coded(X, sample_weight)
         self._fit_rows(data, self._with_codes(data.X))
         return self

@@ -51,14 +51,6 @@ class KPrototypes(CategoryModel):
     categories_ : dict
         The categories of every column that has them, by its number.
     gamma_ : float
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of every row.
-    inertia_ : float
-        J.
-    certificate_ : Certificate
-        Stationarity: how many prototypes changed in the last round.
-    history_ : History
-        J after every round, the start, and how many prototypes changed; J never rises within a start.
 
     Examples
     --------
@@ -98,12 +90,7 @@ class KPrototypes(CategoryModel):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the prototypes of rows X.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        """
+        """Find the prototypes of rows X."""
         data = self._coded(X, sample_weight)
         rows = self._with_codes(data.X)
         numbers = np.setdiff1d(np.arange(rows.shape[1]), sorted(self.categories_))

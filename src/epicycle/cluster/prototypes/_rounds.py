@@ -14,6 +14,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from epicycle.cluster._descent import Round
+from epicycle.core._exceptions import DataError
+from epicycle.core._random import draw_distinct
 
 _BLOCK = 1 << 20  # dissimilarities computed at a time
 
@@ -119,7 +121,12 @@ class Rounds:
     def scale(self) -> float:
         """The size of J with one cluster."""
         one = self.how.best(self.X, self.weight, np.zeros(len(self.X), dtype=np.int64), 1)
-        return float(self.weight @ self.how.between(self.X, one)[:, 0])
+        d = self.how.between(self.X, one)[:, 0]
+        with np.errstate(over="ignore"):
+            most = 4.0 * d.max() * self.weight.sum()  # J of any k rows as prototypes is at most that
+        if not np.isfinite(most):
+            raise DataError("X, sample_weight: weighted sums of dissimilarities overflow; scale X or the weights down")
+        return float(self.weight @ d)
 
 
 # ------------------------------------------------------------------------------------------------- first prototypes
@@ -129,16 +136,17 @@ def first_rows(rounds: Rounds, init: str, k: int, rng: np.random.Generator) -> n
     """k different rows to begin with."""
     X, weight = rounds.X, rounds.weight
     if init == "random":
-        return np.asarray(X[rng.choice(len(X), size=k, replace=False, p=weight / weight.sum())])
+        return np.asarray(X[draw_distinct(rng, weight, k)])
     if init == "cao":
         return np.asarray(X[_dense_and_apart(rounds, k)])
     if init == "huang":
         return np.asarray(X[_near_drawn_categories(rounds, k, rng)])
+    weight = weight / weight.max()  # products of weights and dissimilarities that are large do not overflow
     chosen, nearest, free = [], np.ones(len(X)), np.ones(len(X), dtype=bool)
     for i in range(k):
-        share = np.where(free, weight * nearest, 0.0)
+        share = np.where(free, weight * (nearest / max(float(nearest.max()), np.finfo(np.float64).tiny)), 0.0)
         share = share if share.sum() > 0 else np.where(free, weight, 0.0)
-        chosen.append(int(rng.choice(len(X), p=share / share.sum())))
+        chosen.append(int(draw_distinct(rng, share, 1)[0]))
         free[chosen[-1]] = False
         d = rounds.how.between(X, X[chosen[-1:]])[:, 0]
         nearest = d if i == 0 else np.minimum(nearest, d)

@@ -31,6 +31,7 @@ class GraphModel(Estimator):
     """Base of the models of eigenvectors of a graph."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "fit_y": "%(ignored)s",
         "radius": """radius : float, optional
     Distance up to which rows are connected with affinity="radius".""",
         "eigen_solver": """eigen_solver : {"arpack", "lobpcg"}, optional

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg, splu
+
+from epicycle.linalg._spectra import some_eigenvectors
 
 #: Nodes up to which all eigenvalues of a component are found by LAPACK.
 _DENSE = 400
@@ -167,7 +168,7 @@ def _lapack(S: Any, first: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     dense = S.toarray() if sp.issparse(S) else np.array(S)
     dense -= 3 * np.outer(first, first)  # the known eigenvalue 1 becomes -2, below all others
     n = len(dense)
-    return tuple(eigh(dense, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False))
+    return some_eigenvectors(dense, n - k, n - 1)
 
 
 def _lanczos(S: Any, first: np.ndarray, k: int, solver: Solver) -> tuple[np.ndarray, np.ndarray]:

@@ -92,12 +92,7 @@ class SpectralEmbedding(GraphModel):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the coordinates of rows X, or of the nodes of a graph X.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the coordinates of rows X, or of the nodes of a graph X."""
         rows, weight, kept = self._rows(X, sample_weight)
         n = rows.shape[0]
         self.n_neighbors_ = max(n // 10, 1) if self.n_neighbors is None else int(self.n_neighbors)

@@ -20,6 +20,7 @@ from epicycle import engine
 from epicycle.core._memory import require_memory
 from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_triangular_factor
+from epicycle.linalg._spectra import singular_vectors
 from epicycle.linear.basis._bases import Basis, expanded_pieces
 from epicycle.stats._moments import CentredFactor, TriangularFactor, centred_factor, target_columns
 
@@ -118,7 +119,7 @@ def _pseudo_inverse_half(A: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarr
     """(half, left): half half' inverts A'A on the range of its scaled columns, left spans the range of A."""
     lengths = np.linalg.norm(A, axis=0)
     scale = np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)
-    U, s, Vt = scipy.linalg.svd(A * scale, full_matrices=False, check_finite=False)
+    U, s, Vt = singular_vectors(A * scale)
     return (scale[:, None] * Vt[:rank].T) / s[:rank], U[:, :rank]
 
 

@@ -18,6 +18,7 @@ from epicycle import engine
 from epicycle.core._exceptions import DataError
 from epicycle.data import Batch, Data
 from epicycle.linalg._least_squares import solve_normal_equations
+from epicycle.linalg._spectra import one_eigenvalue
 from epicycle.linear.epicycles._orbit import (
     Circles,
     Normal,
@@ -156,7 +157,12 @@ def _steps(g: np.ndarray, M: np.ndarray) -> tuple[float, Callable[[float], np.nd
     if not len(g):
         return 0.0, lambda _damping: g
     unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), np.finfo(float).tiny))
-    values, V = scipy.linalg.eigh(M / unit / unit[:, None])
+    with np.errstate(over="ignore"):
+        scaled = M / unit / unit[:, None]
+    if not np.isfinite(scaled).all():  # beside curvature of nothing, which is rounding of the others
+        unit = np.sqrt(np.maximum(unit**2, np.finfo(float).eps * np.abs(M).max()))
+        scaled = M / unit / unit[:, None]
+    values, V = scipy.linalg.eigh(scaled)
     curvature = np.maximum(np.abs(values), 1e-12)
     along = V.T @ (g / unit)
     decrement = float(np.sum(along**2 / curvature)) / 2
@@ -305,7 +311,7 @@ def _shrunk(v: np.ndarray, by: float, K: int) -> np.ndarray:
 
 
 def _proximal(A: np.ndarray, q: np.ndarray, r: np.ndarray, alpha: float, tol: float, K: int) -> np.ndarray:
-    L = float(scipy.linalg.eigvalsh(A, subset_by_index=[2 * K - 1, 2 * K - 1])[0])
+    L = one_eigenvalue(A, 2 * K - 1)
     if not L > 0:
         return np.zeros_like(r)
     point, momentum = r, 1.0

@@ -52,6 +52,7 @@ def knots_of(solver: LassoSolver, record: PathRecord, *, positive: bool, roundin
     columns = [np.zeros(len(alphas)) for _ in range(7)]
     in_memory = _Columns(solver) if isinstance(solver, ColumnSolver) else None
     step = 1 if in_memory else KNOTS_PER_BLOCK
+    rounded = EPS * np.where(solver.norm > 0, solver.norm, np.inf)
     for first in range(0, len(alphas), step):
         last = min(first + step, len(alphas))
         used, W = record.block(first, last)
@@ -64,8 +65,9 @@ def knots_of(solver: LassoSolver, record: PathRecord, *, positive: bool, roundin
         away = np.where(W != 0, np.abs(np.abs(C_used) - alphas[first:last]), 0.0)
         length = np.sqrt(solver.yy) + solver.norm[used] @ np.abs(W)
         over = np.maximum(size - alphas[first:last], 0.0)
-        over[np.searchsorted(looked_at, used)] = np.maximum(over[np.searchsorted(looked_at, used)], away)
-        unit = EPS * np.where(solver.norm > 0, solver.norm, np.inf)[looked_at, None] * np.maximum(length, TINY)
+        place = np.searchsorted(looked_at, used)
+        over[place] = np.maximum(over[place], away)
+        unit = rounded[looked_at, None] * np.maximum(length, TINY)
         found = (
             squares,
             (W * C_used).sum(axis=0),

@@ -98,13 +98,7 @@ class Lars(MultiOutputMixin, PathModel):  # type: ignore[misc]  # scikit-learn h
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, Xy: Any = None) -> Self:
-        """Follow the path for rows X with targets y.
-
-        Parameters
-        ----------
-        Xy : array-like, optional
-            Accepted for compatibility: products of X and y are computed from X and y.
-        """
+        """Follow the path for rows X with targets y."""
         if self.positive and self.method == "lar":
             raise ParameterError(
                 "positive=True; expected method='lasso' with it: least angle regression keeps no signs"
@@ -186,13 +180,7 @@ class LassoLars(MultiOutputMixin, PathModel):  # type: ignore[misc]  # scikit-le
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, Xy: Any = None) -> Self:
-        """Follow the path for rows X with targets y.
-
-        Parameters
-        ----------
-        Xy : array-like, optional
-            Accepted for compatibility: products of X and y are computed from X and y.
-        """
+        """Follow the path for rows X with targets y."""
         options = PathOptions(
             lasso=True, positive=self.positive, alpha=float(self.alpha), eps=self.eps, max_iter=self.max_iter
         )

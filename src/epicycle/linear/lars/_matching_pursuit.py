@@ -66,12 +66,6 @@ class MatchingPursuit(SparseLinearModel):
         are the columns of X.
     max_iter : int, default=10000
         Steps at most; ``method="matching"`` may take a feature more than once.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every step.
 
     Attributes
     ----------
@@ -137,8 +131,7 @@ class MatchingPursuit(SparseLinearModel):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-            Files and Dask collections are read once, for their second moments, and may have a few thousand features.
+        %(read_once)s
         """
         if self.dictionary is None:
             data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)

@@ -17,7 +17,7 @@ from epicycle.linear.lars._knots import Knots, certify_path
 from epicycle.linear.lars._least_angle import LeastAngle, Step
 from epicycle.linear.lars._path import PathOptions, PathRecord, follow, point_at_alpha, point_at_bound
 from epicycle.linear.lasso._base import SparseLinearModel
-from epicycle.linear.lasso._path import Against, draw_path
+from epicycle.linear.lasso._path_plot import PATH_PLOT_DOCS, Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem
 from epicycle.optim import Solution
 
@@ -43,9 +43,10 @@ class PathModel(SparseLinearModel):
         certificate="least angle condition, or duality gap",
     )
     _docs: ClassVar[Mapping[str, str]] = {
-        "columns": "X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)\n"
-        "    Files and Dask collections are read once, for their second moments, and may have a few thousand features.",
-        "fit_X": "%(columns)s",
+        **PATH_PLOT_DOCS,
+        "Xy": "Xy : array-like, optional\n"
+        "    Accepted for compatibility: products of X and y are computed from X and y.",
+        "fit_X": "%(read_once)s",
         "fit_y": "y : array-like of shape (n_samples,) or (n_samples, n_targets)\n"
         "    A scan brings its own. Several targets have a path each.",
         "eps": "eps : float, default={default}\n"
@@ -221,18 +222,7 @@ class PathModel(SparseLinearModel):
         return point_at_bound(path, np.asarray(intercepts), float(bound))
 
     def plot(self, against: Against = "fraction", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
-        """Draw the coefficients along the path.
-
-        Parameters
-        ----------
-        against : {"alpha", "norm", "fraction"}
-            The horizontal axis: alpha on a log scale, decreasing; the L1 norm of the coefficients; or that norm as a
-            share of its largest value.
-        target : int, default=0
-            Which of several targets.
-        labels : int, default=10
-            How many of the largest coefficients are named at the end of the path.
-        """
+        """Draw the coefficients along the path."""
         path = self.coef_path_
         alphas = self.alphas_
         if self.coef_.ndim == 2:

@@ -18,7 +18,7 @@ from epicycle.linear.lars._angles import lars_problem
 from epicycle.linear.lars._stagewise_moves import StagewiseRun
 from epicycle.linear.lasso._base import SparseLinearModel
 from epicycle.linear.lasso._constrained import minimise_within
-from epicycle.linear.lasso._path import Against, draw_path
+from epicycle.linear.lasso._path_plot import Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import linear_predictor
@@ -54,14 +54,8 @@ class Stagewise(SparseLinearModel):
         :class:`Lasso`. At 0 it ends where a move of this size gains nothing.
     max_iter : int, default=100000
         Moves at most.
-    fit_intercept : bool, default=True
-        Whether b is fitted or 0.
     tol : float, default=1e-3
         Tolerance of the certificate.
-    n_jobs : int, optional
-        Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every leg.
 
     Attributes
     ----------
@@ -134,8 +128,7 @@ class Stagewise(SparseLinearModel):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)
-            Files and Dask collections are read once, for their second moments, and may have a few thousand features.
+        %(read_once)s
         """
         proportional = self.increment == "correlation"
         if proportional and self.step is not None and self.step > 1:

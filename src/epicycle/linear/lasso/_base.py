@@ -34,6 +34,8 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
         "    Largest duality gap, relative to half the (weighted) mean square of y about its mean.",
         "warm_start": "warm_start : bool, default={default}\n"
         "    Whether a fit starts from the coefficients of the earlier one.",
+        "read_once": "X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)\n"
+        "    Files and Dask collections are read once, for their second moments, and may have a few thousand features.",
         "columns": "X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, n_features)\n"
         "    A Fortran-ordered array and a CSC matrix are used as they are; of a C-ordered array only the columns of\n"
         "    the working set are copied, CSR is converted. Files and Dask collections are read once, for their second\n"

@@ -37,6 +37,9 @@ _DOCS = {
     "precompute": 'precompute : bool, "auto" or array-like of shape (n_features, n_features), default={default}\n'
     "    A Gram matrix that is given is compared with X and refused where it is another. Whether second moments are\n"
     "    formed follows from the size of the work; the solution does not depend on it.",
+    "fit_X": "%(columns)s",
+    "fit_y": "y : array-like of shape (n_samples,) or (n_samples, n_targets)\n"
+    "    A scan brings its own. Several targets are fitted one by one.",
     "max_iter": "max_iter : int, default={default}\n"
     "    Maximum number of rounds; each chooses a working set and goes over it up to 200 times.",
 }
@@ -127,14 +130,7 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
         check_input: bool = True,
         coef_init: Any = None,
     ) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(columns)s
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            A scan brings its own. Several targets are fitted one by one.
-        """
+        """Fit to rows X with targets y."""
         outcomes = fit_penalised(self, X, y, sample_weight, coef_init, l1_ratio=1.0, bound=self.bound)
         factors = np.ones(self.n_features_in_) if self.penalty_weights is None else np.asarray(self.penalty_weights)
         alphas = np.array([o.alpha if isinstance(o, BoundOutcome) else float(self.alpha) for o in outcomes])
@@ -219,14 +215,7 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
         check_input: bool = True,
         coef_init: Any = None,
     ) -> Self:
-        """Fit to rows X with targets y.
-
-        Parameters
-        ----------
-        %(columns)s
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            A scan brings its own. Several targets are fitted one by one.
-        """
+        """Fit to rows X with targets y."""
         fit_penalised(self, X, y, sample_weight, coef_init, l1_ratio=self.l1_ratio)
         return self
 

@@ -99,7 +99,7 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
         "fit": "coef_ : ndarray of shape (n_features,)\nintercept_ : float\ndual_gap_ : float\n"
         "certificate_ : Certificate\n    Duality gap of the fit to all rows.\n"
         "history_ : History\nn_iter_ : int\nconverged_ : bool",
-        "rows_or_files": "X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, "
+        "fit_X": "X : array, sparse matrix, data frame, Scan or Dask collection of shape (n_samples, "
         "n_features)\n"
         "    Files and Dask collections are read once, for the second moments of every fold, and may have a few\n"
         "    thousand features; their folds are made by the numbers of rows, without y.",
@@ -191,12 +191,7 @@ class LassoCV(CrossValidatedRegressor):
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose alpha by cross-validation and fit to all rows.
-
-        Parameters
-        ----------
-        %(rows_or_files)s
-        """
+        """Choose alpha by cross-validation and fit to all rows."""
         fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1))
         return self
 
@@ -251,12 +246,7 @@ class ElasticNetCV(CrossValidatedRegressor):
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose alpha and l1_ratio by cross-validation and fit to all rows.
-
-        Parameters
-        ----------
-        %(rows_or_files)s
-        """
+        """Choose alpha and l1_ratio by cross-validation and fit to all rows."""
         self.l1_ratio_ = fit_by_cross_validation(
             self, X, y, sample_weight, params, l1_ratios(self.l1_ratio, self.alphas)
         )

@@ -74,12 +74,7 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose alpha by cross-validation and fit to all rows.
-
-        Parameters
-        ----------
-        %(rows_or_files)s
-        """
+        """Choose alpha by cross-validation and fit to all rows."""
         fit_by_cross_validation(self, X, y, sample_weight, params, np.ones(1), together=True)
         return self
 
@@ -134,12 +129,7 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
 
     @fitting  # type: ignore[arg-type]  # for mypy `params` could hold "self"
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
-        """Choose alpha and l1_ratio by cross-validation and fit to all rows.
-
-        Parameters
-        ----------
-        %(rows_or_files)s
-        """
+        """Choose alpha and l1_ratio by cross-validation and fit to all rows."""
         ratios = l1_ratios(self.l1_ratio, self.alphas)
         self.l1_ratio_ = fit_by_cross_validation(self, X, y, sample_weight, params, ratios, together=True)
         return self

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import (
     SHARED_PARAMETERS,
@@ -22,20 +22,15 @@ from epicycle.core._parameters import (
     Real,
     check_parameter,
 )
-from epicycle.core._plot_style import CYCLE, Axes, axes_of, ink, styled
+from epicycle.core._plot_style import Axes
 from epicycle.data import Data, as_data
 from epicycle.engine import single_threaded_blas
 from epicycle.linear._scikit_learn import COMPATIBILITY_PARAMETERS
 from epicycle.linear.lasso._duality import penalty_factors, penalty_of
+from epicycle.linear.lasso._path_plot import PATH_PLOT_DOCS, Against, draw_path
 from epicycle.linear.lasso._problem import LassoProblem, check_given_gram, csc_data, lasso_problem
 from epicycle.linear.lasso._solver import LassoSolver
 from epicycle.optim._working_set import Outcome
-
-#: Horizontal axes of a drawn path.
-Against = Literal["alpha", "norm", "fraction"]
-AXES = ("alpha", "norm", "fraction")
-#: Line styles, for features beyond the number of colours.
-STYLES = ("-", "--", "-.", ":")
 
 #: Longest grid of alphas: a longer one is a mistake, and would take memory and time without end.
 MAX_ALPHAS = 100_000
@@ -125,24 +120,9 @@ class RegularizationPath:
     def __getitem__(self, part: int) -> np.ndarray:
         return tuple(self)[part]
 
+    @documented(PATH_PLOT_DOCS)
     def plot(self, against: Against = "alpha", *, target: int = 0, labels: int = 10, ax: Axes | None = None) -> Axes:
-        """Draw the coefficients along the path.
-
-        Parameters
-        ----------
-        against : {"alpha", "norm", "fraction"}
-            The horizontal axis: alpha on a log scale, decreasing; the L1 norm of the coefficients; or that norm as a
-            share of its largest value.
-        target : int, default=0
-            Which of several targets.
-        labels : int, default=10
-            How many of the largest coefficients are named at the end of the path.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
-        """
+        """Draw the coefficients along the path."""
         coefs = self.coefs if self.coefs.ndim == 2 else self.coefs[target]
         return draw_path(self.alphas, coefs, against, names=self.feature_names, labels=labels, ax=ax)
 
@@ -439,96 +419,3 @@ def _as_path(data: Data, problem: LassoProblem, grid: np.ndarray, outcomes: list
         np.array([outcome.n_rounds for outcome in outcomes]),
         feature_names=data.feature_names,
     )
-
-
-# ------------------------------------------------------------------------------------------------ drawing
-
-
-@styled
-def draw_path(
-    alphas: np.ndarray,
-    coefs: np.ndarray,
-    against: Against,
-    *,
-    names: Sequence[str] | None,
-    labels: int,
-    ax: Axes | None,
-    piecewise_linear: bool = False,
-) -> Axes:
-    """Coefficients, of shape (n_features, n_points), against decreasing alphas, their L1 norm, or its share.
-
-    Of a path that is linear in alpha between its points, these are marked, and the lines between them are true also on
-    a log scale.
-    """
-    if against not in AXES:
-        raise ParameterError(f"against={against!r}; expected 'alpha', 'norm' or 'fraction'")
-    ax = axes_of(ax, (7, 4.2))
-    active = np.flatnonzero(coefs.any(axis=1))
-    breaks = np.empty(0)
-    if against == "alpha":
-        if piecewise_linear and len(alphas) > 1:
-            breaks = alphas[alphas > 0]
-            alphas, coefs = _between(alphas, coefs)
-        x = alphas
-    else:
-        x = np.abs(coefs).sum(axis=0)
-        if against == "fraction" and x.max(initial=0.0) > 0:
-            x = x / x.max()
-        breaks = x if piecewise_linear else breaks
-    for at in breaks:
-        ax.axvline(at, color=ink(ax, 0.12), lw=0.8, zorder=0)
-    lines = [
-        # The same feature looks the same in every drawing.
-        ax.plot(x, coefs[j], lw=1.4, color=CYCLE[j % len(CYCLE)], ls=STYLES[j // len(CYCLE) % len(STYLES)])[0]
-        for j in active
-    ]
-    ax.axhline(0, color=ink(ax, 0.4), lw=0.8)
-    if against == "alpha":
-        ax.set_xscale("log")
-        ax.invert_xaxis()
-    ax.set_xlabel(
-        {"alpha": r"$\alpha$ (decreasing)", "norm": r"$\|w\|_1$", "fraction": r"$\|w\|_1 \,/\, \max \|w\|_1$"}[against]
-    )
-    ax.set_ylabel("coefficient")
-    if piecewise_linear:
-        ax.grid(visible=False, axis="x")
-    _name_lines(ax, lines, active, coefs, x, names, labels)
-    return ax
-
-
-def _between(alphas: np.ndarray, coefs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """More points on every piece; where alpha ends at zero, the last one is drawn over a factor of ten."""
-    grid = [np.geomspace(a, b if b > 0 else a / 10, 12) for a, b in pairwise(alphas) if a > b]
-    fine = np.unique(np.concatenate([alphas[:1], *grid]))
-    values = np.array([np.interp(fine, alphas[::-1], row[::-1]) for row in coefs])
-    return fine[::-1], values[:, ::-1]
-
-
-def _name_lines(
-    ax: Axes,
-    lines: Sequence[Any],
-    active: np.ndarray,
-    coefs: np.ndarray,
-    x: np.ndarray,
-    names: Sequence[str] | None,
-    labels: int,
-) -> None:
-    """Names at the right end, moved apart where they would overlap."""
-    last = coefs[active, -1]
-    shown = np.argsort(-np.abs(last), kind="stable")[:labels]
-    shown = shown[np.argsort(last[shown], kind="stable")]
-    low, high = ax.get_ylim()
-    gap, height = (high - low) / 22, -np.inf
-    for i in shown:
-        j = int(active[i])
-        height = max(float(last[i]), height + gap)
-        ax.annotate(
-            str(j) if names is None else names[j],
-            (x[-1], float(last[i])),
-            xytext=(1.01, height),
-            textcoords=ax.get_yaxis_transform(),
-            color=lines[i].get_color(),
-            fontsize=8,
-            va="center",
-            annotation_clip=False,
-        )

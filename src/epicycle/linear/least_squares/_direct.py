@@ -16,6 +16,7 @@ import scipy.linalg
 from epicycle.data import Data
 from epicycle.linalg._dependencies import Dependencies, dependencies_of
 from epicycle.linalg._least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
+from epicycle.linalg._spectra import singular_vectors
 from epicycle.linear.least_squares._objective import excess_of
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
 from epicycle.stats._moments import (
@@ -327,7 +328,7 @@ def _by_singular_values(
     p = R.shape[1]
     scale = 1 / np.sqrt(penalty.diagonal)
     A = R * scale
-    U, s, Vt = scipy.linalg.svd(A, full_matrices=False, check_finite=False)
+    U, s, Vt = singular_vectors(A)
     alpha = penalty.alpha
     filters = 1 / (s[:, None] ** 2 + alpha)  # (r, k)
     x = Vt.T @ (s[:, None] * filters * (U.T @ Q))
@@ -353,16 +354,23 @@ def _solve_rows(A: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _dependencies(A: np.ndarray, rank: int) -> Dependencies:
     lengths = np.linalg.norm(A, axis=0)
-    Vt = scipy.linalg.svd(A / np.where(lengths > 0, lengths, 1.0), full_matrices=True, check_finite=False)[2]
+    Vt = singular_vectors(A / np.where(lengths > 0, lengths, 1.0), full_matrices=True)[2]
     # Columns of unit length here; `dependencies_of` brings the null space of A itself back to them.
     return dependencies_of(Vt[rank:].T / np.where(lengths > 0, lengths, 1.0)[:, None], lengths)
 
 
-def _root_of_factor(R: np.ndarray, dependencies: Dependencies | None) -> np.ndarray:
+def _root_of_factor(R: np.ndarray, dependencies: Dependencies | None) -> np.ndarray | None:
     if dependencies is None:
         return np.asarray(scipy.linalg.solve_triangular(R[: R.shape[1]], np.eye(R.shape[1]), check_finite=False))
     kept = dependencies.independent
-    T = scipy.linalg.qr(R[:, kept], mode="r", check_finite=False)[0][: len(kept)]
+    # Columns of lengths between one half and one: those of very different units keep their pivots.
+    exponent = np.frexp(np.abs(R[:, kept]).max(axis=0, initial=0.0))[1]
+    T = scipy.linalg.qr(np.ldexp(R[:, kept], -exponent), mode="r", check_finite=False)[0][: len(kept)]
     root = np.zeros((R.shape[1], len(kept)))
-    root[kept] = scipy.linalg.solve_triangular(T, np.eye(len(kept)), check_finite=False)
+    try:
+        inverse = scipy.linalg.solve_triangular(T, np.eye(len(kept)), check_finite=False)
+    except scipy.linalg.LinAlgError:  # dependent but for rounding, which the elimination of the others did not see
+        return None
+    with np.errstate(over="ignore"):
+        root[kept] = np.ldexp(inverse, -exponent[:, None])
     return root

@@ -100,16 +100,6 @@ class ColumnLogistic:
             self.beta = b + self.W @ self.design.mean
         self._update()
 
-    def largest_l1(self) -> float:
-        """The smallest l1 (in the units of the sum over rows) at which all coefficients are zero."""
-        largest = 0.0
-        for y in self.Y:  # residuals of the intercepts alone
-            rest = y - (float(self.v @ y) if self.design.centre else 1 / self.n_classes)
-            c = np.empty(self.design.p)
-            self.design.correlations(self.design.weighted(rest), None, c)
-            largest = max(largest, float(np.abs(np.where(self.square > 0, c, 0.0)).max(initial=0.0)))
-        return self.unit * largest
-
     def minimise(self, l1: float, l2: float, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
         """Minimise sum_i w_i loss + l1 |W|_1 + l2/2 |W|^2 until the gap is at most tol times the objective.
 

@@ -66,6 +66,13 @@ _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 class OnlineClassifier(ClassifierMixin, StochasticModel):  # type: ignore[misc]  # untyped mixin
     """Base of the linear classifiers that learn row by row."""
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "linear_attributes": "classes_ : ndarray of shape (n_classes,)\n"
+        "coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)\n"
+        "intercept_ : ndarray of shape (1,) or (n_classes,)"
+    }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("linear_attributes",)
+
     #: The loss objects by name, with the parameters that they have by default.
     loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "hinge": (Hinge,),

@@ -25,6 +25,11 @@ REGRESSION_LOSSES: Mapping[str, tuple[Any, ...]] = {
 class OnlineRegressor(StochasticModel):
     """Base of the linear models with one vector of coefficients that learn row by row."""
 
+    _docs: ClassVar[Mapping[str, str]] = {
+        "linear_attributes": "coef_ : ndarray of shape (n_features,)\nintercept_ : ndarray of shape (1,)"
+    }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("linear_attributes",)
+
     #: The loss objects by name, with the parameters that they have by default.
     loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = REGRESSION_LOSSES
     _passive_loss: ClassVar[str] = "epsilon_insensitive"

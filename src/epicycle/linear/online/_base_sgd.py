@@ -379,23 +379,13 @@ class StochasticModel(Estimator, ABC):
         return linear_predictor(data, *self._linear(), self.n_jobs)
 
     def sparsify(self) -> Self:
-        """Give `coef_` as a sparse matrix; learning keeps it dense.
-
-        Returns
-        -------
-        self
-        """
+        """Give `coef_` as a sparse matrix; learning keeps it dense."""
         self._check_fitted()
         self._sparse_ = True
         return self
 
     def densify(self) -> Self:
-        """Give `coef_` as an array, as it is after `fit`.
-
-        Returns
-        -------
-        self
-        """
+        """Give `coef_` as an array, as it is after `fit`."""
         self._check_fitted()
         self._sparse_ = False
         return self

@@ -70,12 +70,6 @@ class PassiveAggressiveClassifier(OnlineClassifier):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The first step above (PA-I), or the second (PA-II).
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-
     Notes
     -----
     %(passive_notes)s
@@ -135,11 +129,6 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineRegressor):  # type: igno
         The first step above (PA-I), or the second (PA-II).
     epsilon : float, default=0.1
         The error that is left alone.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : ndarray of shape (1,)
 
     Notes
     -----

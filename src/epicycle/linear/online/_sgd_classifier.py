@@ -46,12 +46,6 @@ class SGDClassifier(OnlineClassifier):
         "perceptron", or a loss of regression on -1 and 1: "squared_error", "huber", "epsilon_insensitive",
         "squared_epsilon_insensitive".
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-
     Notes
     -----
     A row of weight v counts as v rows: it is learnt as often, with a last step for the fraction that is left, and a row

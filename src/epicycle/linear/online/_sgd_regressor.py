@@ -31,11 +31,6 @@ class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # un
         "squared_error" (r^2 / 2), "huber" (linear beyond epsilon), "epsilon_insensitive" (max(|r| - epsilon, 0)) or
         "squared_epsilon_insensitive".
 
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-    intercept_ : ndarray of shape (1,)
-
     Notes
     -----
     The notes of :class:`SGDClassifier` on weights, sparse rows and safe steps hold here too.

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from epicycle import engine
 from epicycle.core._memory import require_memory
 from epicycle.data import ArrayData, Data
+from epicycle.linalg._spectra import singular_vectors
 from epicycle.linear.least_squares._direct import LeastSquaresFit, normal_equations, settled_moments
 from epicycle.linear.least_squares._objective import scale_statistic
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
@@ -228,7 +229,7 @@ def _from_factor(factor: CentredFactor, penalty: QuadraticPenalty, intercept: bo
     R, p = factor.R_x, factor.R_x.shape[1]
     if penalty.is_diagonal and penalty.floor > 0:
         scale = 1 / np.sqrt(penalty.diagonal)
-        U, s, Vt = scipy.linalg.svd(R * scale, full_matrices=False, check_finite=False)
+        U, s, Vt = singular_vectors(R * scale)
         kept = s > 4 * max(R.shape) * EPS * s.max(initial=0.0)
         g, h = s[kept] ** 2, np.ones(int(kept.sum()))
         basis, along = scale[:, None] * Vt[kept].T / s[kept], U[:, kept].T @ factor.R_xy
@@ -236,9 +237,9 @@ def _from_factor(factor: CentredFactor, penalty: QuadraticPenalty, intercept: bo
         trace = float(penalty.diagonal.sum())
         t = float((R**2).sum()) / trace if trace > 0 else 1.0
         K = np.vstack([R, penalty.rows(t)])
-        U, s, Vt = scipy.linalg.svd(K, full_matrices=False, check_finite=False)
+        U, s, Vt = singular_vectors(K)
         kept = s > 4 * max(K.shape) * EPS * s.max(initial=0.0)
-        X, cosines, Wt = scipy.linalg.svd(U[: len(R), kept], full_matrices=False, check_finite=False)
+        X, cosines, Wt = singular_vectors(U[: len(R), kept])
         V = (Vt[kept].T / s[kept]) @ Wt.T
         basis, g, h = _of_shares(V, np.minimum(cosines**2, 1.0), t)
         along = X[:, : len(g)].T @ factor.R_xy  # the largest come first

@@ -196,23 +196,13 @@ converged_ : bool""",
             )
 
     def sparsify(self) -> Self:
-        """Store `coef_` as a sparse matrix, which takes less memory where most of it is zero.
-
-        Returns
-        -------
-        self
-        """
+        """Store `coef_` as a sparse matrix, which takes less memory where most of it is zero."""
         self._check_fitted()
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
 
     def densify(self) -> Self:
-        """Store `coef_` as an array again.
-
-        Returns
-        -------
-        self
-        """
+        """Store `coef_` as an array again."""
         self._check_fitted()
         if sp.issparse(self.coef_):
             self.coef_ = self.coef_.toarray().reshape(self._coef_shape())

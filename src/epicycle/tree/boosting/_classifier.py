@@ -55,7 +55,6 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
     %(classes_)s
     n_classes_ : int
         Number of classes.
-    %(boosting_attributes)s
 
     Examples
     --------
@@ -72,6 +71,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         "    Number of rounds; each grows one tree, or one for each of more than two classes.",
         "monotonic_cst": GradientBoosting._docs["monotonic_cst"].replace("prediction", "score") + " For two classes.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("boosting_attributes",)
     _target = "labels"
     _parameters: ClassVar[dict[str, Domain]] = {
         **GradientBoosting._parameters,

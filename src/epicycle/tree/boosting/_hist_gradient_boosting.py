@@ -100,7 +100,7 @@ class HistGradientBoosting(GradientBoosting):
         "categorical_features": BOOSTING_DOCS["categorical_features"]
         + "\n    At most `max_bins` levels; negative numbers are missing values.",
         "verbose": SHARED_DOCS["verbose"],
-        "hist_attributes": _ATTRIBUTES,
+        "boosting_attributes": _ATTRIBUTES,
     }
     _rounds_name = "max_iter"
     _prints_rounds = False
@@ -201,7 +201,6 @@ class HistGradientBoostingClassifier(HistGradientBoosting, GradientBoostingClass
     Attributes
     ----------
     %(classes_)s
-    %(hist_attributes)s
 
     Examples
     --------
@@ -255,10 +254,6 @@ class HistGradientBoostingRegressor(HistGradientBoosting, GradientBoostingRegres
         Gamma and Poisson predict exp(F). The leaves of absolute and quantile loss take the best constant.
     quantile : float, optional
         The quantile that the quantile loss predicts; needed for it.
-
-    Attributes
-    ----------
-    %(hist_attributes)s
 
     Examples
     --------

@@ -66,10 +66,6 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     power : float, default=1.5
         Power of the variance of the Tweedie loss, between 1 and 2.
 
-    Attributes
-    ----------
-    %(boosting_attributes)s
-
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -85,6 +81,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
     _docs: ClassVar[dict[str, str]] = {
         "n_estimators": "n_estimators : int, default={default}\n    Number of rounds, each of one tree.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("boosting_attributes",)
     _target = "numeric"
     _parameters: ClassVar[dict[str, Domain]] = {
         **GradientBoosting._parameters,
