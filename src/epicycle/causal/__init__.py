@@ -19,13 +19,25 @@ from epicycle.causal.identification._identification import Identification
 from epicycle.causal.identification._identify import identify
 from epicycle.causal.identification._independence import Independence, implied_independences
 from epicycle.causal.identification._witness_model import WitnessModel
+from epicycle.causal.structural._additive_noise import AdditiveNoise
+from epicycle.causal.structural._causation_bounds import CausationBounds, causation_bounds
+from epicycle.causal.structural._causation_probabilities import CausationProbabilities
+from epicycle.causal.structural._counterfactual import Counterfactual
+from epicycle.causal.structural._effect_size import EffectSize
+from epicycle.causal.structural._mediation_effects import MediationEffects
+from epicycle.causal.structural._structural_causal_model import StructuralCausalModel
 
 __all__ = [
+    "AdditiveNoise",
     "CausalEstimate",
     "CausalGraph",
+    "CausationBounds",
+    "CausationProbabilities",
     "ConfidenceSet",
     "Contrast",
+    "Counterfactual",
     "DifferenceInDifferences",
+    "EffectSize",
     "Hedge",
     "HypothesisTest",
     "Identification",
@@ -34,11 +46,14 @@ __all__ = [
     "Instrument",
     "InstrumentalVariables",
     "MarkovEquivalence",
+    "MediationEffects",
     "Path",
     "RegressionDiscontinuity",
+    "StructuralCausalModel",
     "SyntheticControl",
     "TreatmentEffect",
     "WitnessModel",
+    "causation_bounds",
     "check_implications",
     "identify",
     "implied_independences",
