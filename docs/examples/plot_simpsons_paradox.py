@@ -44,9 +44,8 @@ print(f"in all: {total.value:+.3f} [{total.low:+.3f}, {total.high:+.3f}]")
 trees = {"department": DecisionTreeClassifier(), "admitted": DecisionTreeClassifier()}
 model = StructuralCausalModel.from_data(data, graph, trees, random_state=0)
 parts = model.mediation("gender", "admitted", "department", "woman", "man", random_state=0)
-print(
-    f"direct: {parts.natural_direct.value:+.3f}, through the choice of department: {parts.natural_indirect.value:+.3f}"
-)
+direct, indirect = parts.natural_direct.value, parts.natural_indirect.value
+print(f"direct: {direct:+.3f}, through the choice of department: {indirect:+.3f}")
 
 # %%
 # Women applied to departments that reject most applicants. Whether that choice is free or is itself shaped by the

@@ -20,6 +20,6 @@ seen = {"encouragement": 0.5, "homework": 1.0, "score": 1.5}
 part = school.counterfactual({"score": 1.5}, {"homework": 2.0}, n_samples=50_000, random_state=0)
 right.hist(part.values["score"][0], bins=60, weights=part.weights[0], density=True, alpha=0.5, label="score alone seen")
 right.axvline(school.counterfactual(seen, {"homework": 2.0}).mean("score"), color="C1", label="all seen")
-right.set(xlabel="score with two hours", yticks=[])
-right.legend()
+right.set(xlabel="score with two hours", yticks=[], ylim=(0, 1.6))
+right.legend(loc="upper left")
 fig.tight_layout()

@@ -6,6 +6,8 @@ from epicycle.causal.designs._hypothesis_test import HypothesisTest
 from epicycle.causal.designs._instrumental_variables import InstrumentalVariables
 from epicycle.causal.designs._regression_discontinuity import RegressionDiscontinuity
 from epicycle.causal.designs._synthetic_control import SyntheticControl
+from epicycle.causal.discovery._discover import discover
+from epicycle.causal.discovery._discovery import Discovery
 from epicycle.causal.effects._treatment_effect import TreatmentEffect
 from epicycle.causal.graph._causal_graph import CausalGraph
 from epicycle.causal.graph._instrument import Instrument
@@ -19,6 +21,11 @@ from epicycle.causal.identification._identification import Identification
 from epicycle.causal.identification._identify import identify
 from epicycle.causal.identification._independence import Independence, implied_independences
 from epicycle.causal.identification._witness_model import WitnessModel
+from epicycle.causal.sensitivity._e_value import EValue, e_value
+from epicycle.causal.sensitivity._omitted_variable_bias import OmittedVariableBias, omitted_variable_bias
+from epicycle.causal.sensitivity._refutation import Refutation, Refutations
+from epicycle.causal.sensitivity._refute import refute
+from epicycle.causal.sensitivity._rosenbaum_bounds import RosenbaumBounds, rosenbaum_bounds
 from epicycle.causal.structural._additive_noise import AdditiveNoise
 from epicycle.causal.structural._causation_bounds import CausationBounds, causation_bounds
 from epicycle.causal.structural._causation_probabilities import CausationProbabilities
@@ -37,6 +44,8 @@ __all__ = [
     "Contrast",
     "Counterfactual",
     "DifferenceInDifferences",
+    "Discovery",
+    "EValue",
     "EffectSize",
     "Hedge",
     "HypothesisTest",
@@ -47,14 +56,23 @@ __all__ = [
     "InstrumentalVariables",
     "MarkovEquivalence",
     "MediationEffects",
+    "OmittedVariableBias",
     "Path",
+    "Refutation",
+    "Refutations",
     "RegressionDiscontinuity",
+    "RosenbaumBounds",
     "StructuralCausalModel",
     "SyntheticControl",
     "TreatmentEffect",
     "WitnessModel",
     "causation_bounds",
     "check_implications",
+    "discover",
+    "e_value",
     "identify",
     "implied_independences",
+    "omitted_variable_bias",
+    "refute",
+    "rosenbaum_bounds",
 ]

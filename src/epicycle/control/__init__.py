@@ -10,6 +10,7 @@ from epicycle.control.continuous._grid_solution import GridSolution
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
+from epicycle.control.filters._lqg import LQG, LQGSolution
 from epicycle.control.filters._particle_filter import ParticleFilter
 from epicycle.control.filters._unscented_kalman_filter import UnscentedKalmanFilter
 from epicycle.control.mdp._backward_induction import BackwardInductionSolution, backward_induction
@@ -22,6 +23,7 @@ from epicycle.control.mdp._policy_iteration import (
     modified_policy_iteration,
     policy_iteration,
 )
+from epicycle.control.mdp._read_mdp import read_mdp
 from epicycle.control.mdp._value_iteration import value_iteration
 from epicycle.control.pomdp._heuristic_search import heuristic_search_value_iteration
 from epicycle.control.pomdp._incremental_pruning import incremental_pruning
@@ -40,14 +42,23 @@ from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
 from epicycle.control.simulators._rollout import Rollout
 from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
+from epicycle.control.systems._ddp import DDP
 from epicycle.control.systems._feature_dynamics import FeatureDynamics
+from epicycle.control.systems._ilqr import iLQR
 from epicycle.control.systems._linear_dynamics import LinearDynamics
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
+from epicycle.control.systems._mpc import MPC, MPCRun
+from epicycle.control.systems._quadratic_cost import QuadraticCost
+from epicycle.control.systems._smooth_cost import SmoothCost
+from epicycle.control.systems._trajectory_solution import TrajectorySolution
 
 __all__ = [
+    "DDP",
+    "LQG",
     "LQR",
     "MDP",
+    "MPC",
     "POMDP",
     "BackwardInductionSolution",
     "Bicycle",
@@ -62,18 +73,23 @@ __all__ = [
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
+    "LQGSolution",
     "LQRSolution",
     "LinearDynamics",
     "MDPEnvironment",
+    "MPCRun",
     "ModelBasedAgent",
     "MountainCar",
     "OnlineSearchResult",
     "POMDPSolution",
     "ParticleFilter",
     "PlanningSolution",
+    "QuadraticCost",
     "Quadrotor2D",
     "Rollout",
     "Simulator",
+    "SmoothCost",
+    "TrajectorySolution",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
@@ -81,6 +97,7 @@ __all__ = [
     "fast_informed_bound",
     "generalized_policy_iteration",
     "heuristic_search_value_iteration",
+    "iLQR",
     "incremental_pruning",
     "linear_program",
     "linearize",
@@ -90,6 +107,7 @@ __all__ = [
     "policy_evaluation",
     "policy_iteration",
     "qmdp",
+    "read_mdp",
     "value_iteration",
     "worlds",
 ]
