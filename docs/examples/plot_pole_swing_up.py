@@ -32,7 +32,8 @@ forces = np.vstack([way.controls, held.controls])
 print(f"the pole stands for {held.lengths} steps; last angle {np.degrees(states[-1, 2]):.2f} degrees")
 
 # %%
-# Frames: the pole at its full length, its last positions faintly, and an arrow for the force.
+# Frames: the pole at its full length, its last positions faintly, and an arrow for the force. Below, angle and force over
+# time: the regulator takes over at two seconds and needs hardly any force.
 
 
 def draw(ax, index, trail=8):
@@ -56,14 +57,11 @@ def draw(ax, index, trail=8):
 
 
 times = [0, 15, 25, 35, 45, 55, 65, 75, 85, 100, 150, 249]
-figure, axes = plt.subplots(3, 4, figsize=(9, 6), layout="constrained")
-for ax, index in zip(axes.flat, times, strict=True):
+figure = plt.figure(figsize=(9, 9.5), layout="constrained")
+frames, curves = figure.subfigures(2, 1, height_ratios=[1.8, 1])
+for ax, index in zip(frames.subplots(3, 4).flat, times, strict=True):
     draw(ax, index)
-
-# %%
-# Angle and force. The regulator needs hardly any force once the pole is up.
-
-figure, (above, below) = plt.subplots(2, 1, figsize=(9, 4), sharex=True, layout="constrained")
+above, below = curves.subplots(2, 1, sharex=True)
 seconds = cart.time_step * np.arange(len(states))
 above.plot(seconds, np.degrees(states[:, 2]))
 above.axhline(0, color="0.5", lw=0.8)
