@@ -32,8 +32,8 @@ forces = np.vstack([way.controls, held.controls])
 print(f"the pole stands for {held.lengths} steps; last angle {np.degrees(states[-1, 2]):.2f} degrees")
 
 # %%
-# Frames: the pole at its full length, its last positions faintly, and an arrow for the force. Below, angle and force over
-# time: the regulator takes over at two seconds and needs hardly any force.
+# Frames: the pole at its full length, its last positions faintly, and an arrow for the force. Below, angle and force
+# over time: the regulator takes over at two seconds and needs hardly any force.
 
 
 def draw(ax, index, trail=8):
