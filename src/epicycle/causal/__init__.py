@@ -6,6 +6,8 @@ from epicycle.causal.designs._hypothesis_test import HypothesisTest
 from epicycle.causal.designs._instrumental_variables import InstrumentalVariables
 from epicycle.causal.designs._regression_discontinuity import RegressionDiscontinuity
 from epicycle.causal.designs._synthetic_control import SyntheticControl
+from epicycle.causal.discovery._discover import discover
+from epicycle.causal.discovery._discovery import Discovery
 from epicycle.causal.effects._treatment_effect import TreatmentEffect
 from epicycle.causal.graph._causal_graph import CausalGraph
 from epicycle.causal.graph._instrument import Instrument
@@ -19,6 +21,11 @@ from epicycle.causal.identification._identification import Identification
 from epicycle.causal.identification._identify import identify
 from epicycle.causal.identification._independence import Independence, implied_independences
 from epicycle.causal.identification._witness_model import WitnessModel
+from epicycle.causal.sensitivity._e_value import EValue, e_value
+from epicycle.causal.sensitivity._omitted_variable_bias import OmittedVariableBias, omitted_variable_bias
+from epicycle.causal.sensitivity._refutation import Refutation, Refutations
+from epicycle.causal.sensitivity._refute import refute
+from epicycle.causal.sensitivity._rosenbaum_bounds import RosenbaumBounds, rosenbaum_bounds
 
 __all__ = [
     "CausalEstimate",
@@ -26,6 +33,8 @@ __all__ = [
     "ConfidenceSet",
     "Contrast",
     "DifferenceInDifferences",
+    "Discovery",
+    "EValue",
     "Hedge",
     "HypothesisTest",
     "Identification",
@@ -34,12 +43,21 @@ __all__ = [
     "Instrument",
     "InstrumentalVariables",
     "MarkovEquivalence",
+    "OmittedVariableBias",
     "Path",
+    "Refutation",
+    "Refutations",
     "RegressionDiscontinuity",
+    "RosenbaumBounds",
     "SyntheticControl",
     "TreatmentEffect",
     "WitnessModel",
     "check_implications",
+    "discover",
+    "e_value",
     "identify",
     "implied_independences",
+    "omitted_variable_bias",
+    "refute",
+    "rosenbaum_bounds",
 ]

@@ -22,6 +22,7 @@ from epicycle.control.mdp._policy_iteration import (
     modified_policy_iteration,
     policy_iteration,
 )
+from epicycle.control.mdp._read_mdp import read_mdp
 from epicycle.control.mdp._value_iteration import value_iteration
 from epicycle.control.pomdp._heuristic_search import heuristic_search_value_iteration
 from epicycle.control.pomdp._incremental_pruning import incremental_pruning
@@ -103,6 +104,7 @@ __all__ = [
     "policy_evaluation",
     "policy_iteration",
     "qmdp",
+    "read_mdp",
     "value_iteration",
     "worlds",
 ]
