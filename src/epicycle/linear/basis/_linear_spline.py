@@ -128,10 +128,7 @@ class LinearSpline(BasisRegressor):
         "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A4",),
-        engines=("memory", "files", "dask"),
-        certificate="newton decrement",
+        family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
 
     @stores_arguments(tol=1e-10, n_jobs=None, verbose=0)

@@ -94,10 +94,7 @@ class PolynomialRegression(BasisRegressor):
         "interactions": Boolean(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A4",),
-        engines=("memory", "files", "dask"),
-        certificate="newton decrement",
+        family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
 
     @stores_arguments(tol=1e-10, n_jobs=None, verbose=0)
