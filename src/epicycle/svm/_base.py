@@ -71,9 +71,6 @@ MACHINE_DEFAULTS: Mapping[str, Any] = {
 }
 
 _KIND = "duality gap and KKT violation"
-CARD: MethodCard = MethodCard(
-    family="kernel", catalogue=("C3",), engines=("memory",), certificate=_KIND, keeps_rows=True
-)
 
 
 @dataclass(frozen=True)
@@ -144,6 +141,9 @@ converged_ : bool""",
         "function_attributes",
         "kernel_",
         "evidence_attributes",
+    )
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("C3",), engines=("memory",), certificate=_KIND, keeps_rows=True
     )
 
     gamma: Any
