@@ -312,6 +312,12 @@ converged_ : bool""",
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.weight_norm_ = np.array([found.norm])
 
+    def _fit_problems(self, fit: Fit) -> None:
+        """Solve the problems, and set what follows from the solutions."""
+        solutions, history = self._solve(fit)
+        self._assign(fit, solutions)
+        self._certify(fit, solutions, history)
+
     def _certify(self, fit: Fit, solutions: Sequence[Solved | None], history: History) -> None:
         """Set the evidence: duality gaps, violations, certificate and history."""
         done = [s for s in solutions if s is not None]

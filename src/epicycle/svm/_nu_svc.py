@@ -81,10 +81,7 @@ class NuSVC(SupportVectorClassifier):
             nus.append(self._feasible_nu(split, weight[split.rows]))
             problems.append(nu_machine(split, weight[split.rows], nus[-1]))
         self.nu_ = np.array(nus)
-        fit = Fit(rows, kept, problems, coded)
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(Fit(rows, kept, problems, coded))
         if calibrated:
             self._calibrate(rows, coded, weight)
         return self

@@ -98,9 +98,7 @@ class NuSVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # unty
         problem = DualProblem(z, lo, hi, group=np.repeat([0, 1], n), start=start)
         twice = select_rows(rows, self.kernel_, np.tile(np.arange(n), 2))
         fit = Fit(twice, np.tile(kept, 2), [Subproblem(np.arange(2 * n), problem, "tube", shift=shift)])
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(fit)
         return self
 
     def _assign(self, fit: Fit, solutions: Sequence[Solved | None]) -> None:

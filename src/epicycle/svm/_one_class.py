@@ -75,9 +75,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
         start = filled(weight, float(self.nu * weight.sum()))
         problem = DualProblem(np.zeros(n), np.zeros(n), weight, start=start)
         fit = Fit(rows, kept, [Subproblem(np.arange(n), problem)])
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(fit)
         return self
 
     def _assign(self, fit: Fit, solutions: Sequence[Solved | None]) -> None:

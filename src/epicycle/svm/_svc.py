@@ -135,10 +135,7 @@ class SVC(SupportVectorClassifier):
             else:
                 C = self.C * weight[split.rows]
                 problems.append(soft_margin(split, C, squared=self.slack == "l2", constant=self.solver == "smo"))
-        fit = Fit(rows, kept, problems, coded)
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(Fit(rows, kept, problems, coded))
         if calibrated:
             self._calibrate(rows, coded, weight)
         return self

@@ -93,6 +93,11 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
         "max_iter": "max_iter : int, default={default}\n    Maximum number of rounds for each alpha.",
         "n_jobs": "n_jobs : int, optional\n"
         "    Threads, one fold each; None follows the processors. The result does not depend on it.",
+        "shares": "alpha_, l1_ratio_ : float\n    What was chosen.\n"
+        "alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)\n"
+        "    The alphas of every share, or those that were given.\n"
+        "mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)\n"
+        "mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis",
         "fit": "coef_ : ndarray of shape (n_features,)\nintercept_ : float\ndual_gap_ : float\n"
         "certificate_ : Certificate\n    Duality gap of the fit to all rows.\n"
         "history_ : History\nn_iter_ : int\nconverged_ : bool",
@@ -205,12 +210,7 @@ class ElasticNetCV(CrossValidatedRegressor):
 
     Attributes
     ----------
-    alpha_, l1_ratio_ : float
-        What was chosen.
-    alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The alphas of every share, or those that were given.
-    mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-    mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
+    %(shares)s
 
     Examples
     --------

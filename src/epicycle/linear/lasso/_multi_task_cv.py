@@ -91,12 +91,7 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
 
     Attributes
     ----------
-    alpha_, l1_ratio_ : float
-        What was chosen.
-    alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The alphas of every share, or those that were given.
-    mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-    mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
+    %(shares)s
 
     See Also
     --------
