@@ -55,6 +55,8 @@ struct FilterStore {
 
 class KalmanStep {
 public:
+    static constexpr bool settles = true;  // gains of one time serve for the next once covariances have settled
+
     explicit KalmanStep(const StateSpace &m)
         : m_(m), m0_(m.mean, m.mean + m.n), P_(m.cov, m.cov + m.n * m.n), work_(m.n * m.n), vec_(m.n) {}
 
@@ -94,7 +96,7 @@ public:
             error_[i] = e;
             total -= 0.5 * (std::log(s) + e * e / s);
         }
-        return total - log_scale_ - 0.5 * 1.8378770664093454836 * static_cast<double>(seen());  // log(2 pi)
+        return total - constants();
     }
 
     // x(t + 1) given what was seen up to t.
@@ -117,7 +119,11 @@ public:
             }
     }
 
-private:
+protected:
+    double constants() const {
+        return log_scale_ + 0.5 * 1.8378770664093454836 * static_cast<double>(seen());  // log(2 pi)
+    }
+
     // Rows and entries that are seen at time t, made independent; false where V has no Cholesky factor there.
     bool whiten(std::size_t t, const double *y) {
         const std::size_t n = m_.n, p = m_.p;
@@ -178,11 +184,11 @@ inline bool any_missing(const double *y, std::size_t p) {
 
 // The filter; returns the log-likelihood, NaN where a covariance of observations has no factor. Once the covariance
 // of a model that does not change has settled to rounding, only means are computed.
-template <class Poll>
+template <class Step, class Poll>
 double kalman_filter(const StateSpace &m, const double *y, const FilterStore &out, Poll poll) {
     const std::size_t n = m.n, p = m.p;
-    KalmanStep step(m);
-    const bool constant = m.A.constant() && m.C.constant() && m.W.constant() && m.V.constant();
+    Step step(m);
+    const bool constant = Step::settles && m.A.constant() && m.C.constant() && m.W.constant() && m.V.constant();
     std::vector<double> last(n * n), settled(n * n);
     bool repeat = false, complete = false;
     double total = 0.0;
@@ -219,68 +225,132 @@ double kalman_filter(const StateSpace &m, const double *y, const FilterStore &ou
 }
 
 // Smoothed means and covariances, and, where wanted, cov(x(t + 1), x(t)) given everything. The filter's predictions
-// are read, and each time's observation is taken again to have its gains.
-template <class Poll>
-void kalman_smoother(const StateSpace &m, const double *y, const double *predicted_mean, const double *predicted_cov,
-                     const double *filtered_cov, double *mean, double *cov, double *lagged, Poll poll) {
-    const std::size_t n = m.n, p = m.p;
-    std::vector<double> r(n, 0.0), N(n * n, 0.0), work(n * n), next(n * n), vec(n);
-    KalmanStep step(m);
-    for (std::size_t back = m.steps; back-- > 0;) {
-        const double *Pp = predicted_cov + back * n * n, *mp = predicted_mean + back * n;
-        if (back + 1 < m.steps) {
-            const double *A = m.A.at(back);
-            if (lagged) {  // (I - P(t+1) N(t+1)) A P_filtered(t); N is that before the observation of t + 1
-                const double *after = predicted_cov + (back + 1) * n * n, *Pf = filtered_cov + back * n * n;
-                double *out = lagged + back * n * n;
-                product(A, Pf, n, work.data());
-                product(N.data(), work.data(), n, next.data());
-                product(after, next.data(), n, out);
-                for (std::size_t e = 0; e < n * n; ++e) out[e] = work[e] - out[e];
+// are read, and each time's observation is taken again to have its gains; while the model, the predictions and N stay
+// the same, only means are computed.
+class KalmanSmoother {
+public:
+    KalmanSmoother(const StateSpace &m, const double *y, const double *predicted_mean, const double *predicted_cov,
+                   const double *filtered_cov)
+        : m_(m), y_(y), mp_(predicted_mean), Pp_(predicted_cov), Pf_(filtered_cov), r_(m.n, 0.0), N_(m.n * m.n, 0.0),
+          last_(m.n * m.n, 0.0), work_(m.n * m.n), next_(m.n * m.n), vec_(m.n), step_(m),
+          constant_(m.A.constant() && m.C.constant() && m.W.constant() && m.V.constant()) {}
+
+    template <class Poll>
+    void run(double *mean, double *cov, double *lagged, Poll poll) {
+        const std::size_t n = m_.n, nn = n * n;
+        bool settled = false, complete = false;
+        for (std::size_t back = m_.steps; back-- > 0;) {
+            const bool last = back + 1 == m_.steps, gap = any_missing(y_ + back * m_.p, m_.p);
+            const bool same = constant_ && !last && complete && !gap && equal(Pp_, back);
+            settled = settled && same && equal(Pf_, back);
+            if (!last) {
+                if (lagged && settled)
+                    std::copy(lagged + (back + 1) * nn, lagged + (back + 2) * nn, lagged + back * nn);
+                else if (lagged)
+                    lag(back, lagged + back * nn);
+                move_back(m_.A.at(back), settled);
             }
-            for (std::size_t a = 0; a < n; ++a) {  // r = A' r, N = A' N A
-                double sum = 0.0;
-                for (std::size_t k = 0; k < n; ++k) sum += A[k * n + a] * r[k];
-                vec[a] = sum;
-            }
-            r = vec;
-            product(N.data(), A, n, work.data());
-            product_left_transposed(A, work.data(), n, N.data());
+            std::copy(mp_ + back * n, mp_ + (back + 1) * n, step_.mean().begin());
+            if (!same) std::copy(Pp_ + back * nn, Pp_ + (back + 1) * nn, step_.cov().begin());
+            step_.observe(back, y_ + back * m_.p, same);
+            for (std::size_t i = step_.seen(); i-- > 0;) take(i, settled);
+            smoothed_mean(back, mean + back * n);
+            double *out = cov + back * nn;
+            if (settled)
+                std::copy(out + nn, out + 2 * nn, out);
+            else
+                smoothed_cov(Pp_ + back * nn, out);
+            // The step before this one ended with the same N, and with that at back + 1 the lagged covariance is the
+            // one that will come again.
+            if (!settled)
+                settled = same && back + 2 < m_.steps && change() <= 4 * std::numeric_limits<double>::epsilon();
+            if (!settled) last_ = N_;
+            complete = !gap;
+            if (back % 1024 == 0) poll();
         }
-        std::copy(mp, mp + n, step.mean().begin());
-        std::copy(Pp, Pp + n * n, step.cov().begin());
-        step.observe(back, y + back * p, false);
-        for (std::size_t i = step.seen(); i-- > 0;) {
-            const double *b = step.rows().data() + i * n, *K = step.gains().data() + i * n;
-            const double e = step.error()[i], s = step.variance()[i];
-            double Kr = 0.0, KNK = 0.0;
-            for (std::size_t a = 0; a < n; ++a) {
-                double sum = 0.0;
-                for (std::size_t k = 0; k < n; ++k) sum += N[a * n + k] * K[k];
-                vec[a] = sum;  // N K
-                Kr += K[a] * r[a];
-            }
-            for (std::size_t a = 0; a < n; ++a) KNK += K[a] * vec[a];
-            for (std::size_t a = 0; a < n; ++a) r[a] += b[a] * (e / s - Kr);
-            for (std::size_t a = 0; a < n; ++a)
-                for (std::size_t c = 0; c < n; ++c)
-                    N[a * n + c] += b[a] * b[c] * (1.0 / s + KNK) - b[a] * vec[c] - vec[a] * b[c];
+    }
+
+private:
+    bool equal(const double *P, std::size_t t) const {
+        const std::size_t nn = m_.n * m_.n;
+        return std::equal(P + t * nn, P + (t + 1) * nn, P + (t + 1) * nn);
+    }
+
+    double change() const {
+        double most = 0.0, size = std::numeric_limits<double>::min();
+        for (std::size_t e = 0; e < N_.size(); ++e) {
+            most = std::max(most, std::abs(N_[e] - last_[e]));
+            size = std::max(size, std::abs(N_[e]));
         }
+        return most / size;
+    }
+
+    // (I - P(t+1) N(t+1)) A P_filtered(t); N is that before the observation of t + 1.
+    void lag(std::size_t t, double *out) {
+        const std::size_t n = m_.n;
+        product(m_.A.at(t), Pf_ + t * n * n, n, work_.data());
+        product(N_.data(), work_.data(), n, next_.data());
+        product(Pp_ + (t + 1) * n * n, next_.data(), n, out);
+        for (std::size_t e = 0; e < n * n; ++e) out[e] = work_[e] - out[e];
+    }
+
+    void move_back(const double *A, bool settled) {  // r = A' r, N = A' N A
+        const std::size_t n = m_.n;
         for (std::size_t a = 0; a < n; ++a) {
-            double sum = mp[a];
-            for (std::size_t k = 0; k < n; ++k) sum += Pp[a * n + k] * r[k];
-            mean[back * n + a] = sum;
+            double sum = 0.0;
+            for (std::size_t k = 0; k < n; ++k) sum += A[k * n + a] * r_[k];
+            vec_[a] = sum;
         }
-        product(N.data(), Pp, n, work.data());
-        double *out = cov + back * n * n;
+        r_ = vec_;
+        if (settled) return;
+        product(N_.data(), A, n, work_.data());
+        product_left_transposed(A, work_.data(), n, N_.data());
+    }
+
+    void take(std::size_t i, bool settled) {
+        const std::size_t n = m_.n;
+        const double *b = step_.rows().data() + i * n, *K = step_.gains().data() + i * n;
+        const double e = step_.error()[i], s = step_.variance()[i];
+        double Kr = 0.0, KNK = 0.0;
+        for (std::size_t a = 0; a < n; ++a) Kr += K[a] * r_[a];
+        for (std::size_t a = 0; a < n; ++a) r_[a] += b[a] * (e / s - Kr);
+        if (settled) return;
+        for (std::size_t a = 0; a < n; ++a) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < n; ++k) sum += N_[a * n + k] * K[k];
+            vec_[a] = sum;  // N K
+        }
+        for (std::size_t a = 0; a < n; ++a) KNK += K[a] * vec_[a];
+        for (std::size_t a = 0; a < n; ++a)
+            for (std::size_t c = 0; c < n; ++c)
+                N_[a * n + c] += b[a] * b[c] * (1.0 / s + KNK) - b[a] * vec_[c] - vec_[a] * b[c];
+    }
+
+    void smoothed_mean(std::size_t t, double *out) const {
+        const std::size_t n = m_.n;
+        for (std::size_t a = 0; a < n; ++a) {
+            double sum = mp_[t * n + a];
+            for (std::size_t k = 0; k < n; ++k) sum += Pp_[(t * n + a) * n + k] * r_[k];
+            out[a] = sum;
+        }
+    }
+
+    void smoothed_cov(const double *P, double *out) {
+        const std::size_t n = m_.n;
+        product(N_.data(), P, n, work_.data());
         for (std::size_t a = 0; a < n; ++a)
             for (std::size_t c = 0; c <= a; ++c) {
-                double sum = Pp[a * n + c];
-                for (std::size_t k = 0; k < n; ++k) sum -= Pp[a * n + k] * work[k * n + c];
+                double sum = P[a * n + c];
+                for (std::size_t k = 0; k < n; ++k) sum -= P[a * n + k] * work_[k * n + c];
                 out[a * n + c] = out[c * n + a] = sum;
             }
-        if (back % 1024 == 0) poll();
     }
-}
+
+    const StateSpace m_;
+    const double *y_, *mp_, *Pp_, *Pf_;
+    std::vector<double> r_, N_, last_, work_, next_, vec_;
+    KalmanStep step_;
+    const bool constant_;
+};
 
 }  // namespace epicycle

@@ -1,5 +1,5 @@
 // Bindings of Kalman's filter and smoother.
-#include "control/kalman.hpp"
+#include "control/kalman_forms.hpp"
 #include "core/binding.hpp"
 
 namespace epicycle {
@@ -44,7 +44,7 @@ void bind_kalman(nb::module_ &m) {
     m.def(
         "kalman_filter",
         [](RowMajor<double> y, Series A, Series C, Series W, Series V, RowMajor<double> a, RowMajor<double> c,
-           Vector<double> mean, RowMajor<double> cov, bool store) {
+           Vector<double> mean, RowMajor<double> cov, bool store, int form) {
             const std::size_t steps = y.shape(0);
             const StateSpace model = state_space(A, C, W, V, a, c, mean, cov, steps, EXPECTED);
             require(y.shape(1) == model.p, EXPECTED);
@@ -54,15 +54,17 @@ void bind_kalman(nb::module_ &m) {
             {
                 nb::gil_scoped_release nogil;
                 const auto pointer = [&](std::vector<double> &x) { return store ? x.data() : nullptr; };
-                total = kalman_filter(model, y.data(),
-                                      {pointer(pm), pointer(pc), pointer(fm), pointer(fc), pointer(ll)}, Interrupts{});
+                const FilterStore out{pointer(pm), pointer(pc), pointer(fm), pointer(fc), pointer(ll)};
+                total = form == 1   ? kalman_filter<SquareRootStep>(model, y.data(), out, Interrupts{})
+                        : form == 2 ? kalman_filter<InformationStep>(model, y.data(), out, Interrupts{})
+                                    : kalman_filter<KalmanStep>(model, y.data(), out, Interrupts{});
             }
             const std::size_t kept = store ? steps : 0;
             return nb::make_tuple(total, array_out(std::move(pm), kept, n), array_out(std::move(pc), kept, n, n),
                                   array_out(std::move(fm), kept, n), array_out(std::move(fc), kept, n, n),
                                   array_out(std::move(ll)));
         },
-        "y"_a, "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a, "store"_a);
+        "y"_a, "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a, "store"_a, "form"_a);
     m.def(
         "kalman_smoother",
         [](RowMajor<double> y, Series A, Series C, Series W, Series V, RowMajor<double> a, RowMajor<double> c,
@@ -79,8 +81,8 @@ void bind_kalman(nb::module_ &m) {
             std::vector<double> sm(steps * n), sc(steps * n * n), lag(pairs * n * n);
             {
                 nb::gil_scoped_release nogil;
-                kalman_smoother(model, y.data(), predicted_mean.data(), predicted_cov.data(), filtered_cov.data(),
-                                sm.data(), sc.data(), lagged ? lag.data() : nullptr, Interrupts{});
+                KalmanSmoother(model, y.data(), predicted_mean.data(), predicted_cov.data(), filtered_cov.data())
+                    .run(sm.data(), sc.data(), lagged ? lag.data() : nullptr, Interrupts{});
             }
             return nb::make_tuple(array_out(std::move(sm), steps, n), array_out(std::move(sc), steps, n, n),
                                   array_out(std::move(lag), pairs, n, n));

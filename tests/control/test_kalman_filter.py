@@ -122,6 +122,9 @@ def test_settled_covariances_change_nothing():
     assert_allclose(quick.mean, plain.mean, rtol=1e-12, atol=1e-13)
     assert_allclose(quick.covariance, plain.covariance, rtol=1e-13)
     assert quick.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-13)
+    quick, plain = model.smooth(y), model.with_parameters(A=steps).smooth(y)
+    for name in ("mean", "covariance", "lag_covariance"):
+        assert_allclose(getattr(quick, name), getattr(plain, name), rtol=1e-11, atol=1e-13)
 
 
 @given(st.integers(0, 2**32))

@@ -115,6 +115,8 @@ def test_hidden_modes_are_named():
         ({"R": [[0.0]]}, "R: its smallest eigenvalue is 0"),
         ({"A": [[np.nan, 0], [0, 1]]}, "A: expected finite numbers"),
         ({"noise": [[1, 0], [1, 1]]}, "noise: expected a symmetric"),
+        ({"noise": np.diag([1.0, -1.0])}, "noise: its smallest eigenvalue is -1"),
+        ({"Q_final": np.diag([1.0, -1.0])}, "Q_final: its smallest eigenvalue is -1"),
         ({"q": [1, 2, 3]}, r"q: got shape \(3,\)"),
         ({"A": np.ones((3, 2, 2)), "B": np.ones((4, 2, 1))}, r"sequences of \[3, 4\] matrices"),
         ({"q": [1, 2]}, "need discrete time and discount < 1"),

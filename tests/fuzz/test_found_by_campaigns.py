@@ -315,8 +315,9 @@ def test_noise_of_tiny_columns_has_an_inverse(rng):
 
 def test_prototypes_are_drawn_from_shares_that_underflow():
     weight = np.where(np.arange(12) < 2, 1e100, 1e-300)
-    model = ep.KMedians(4, init="random", random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
-    assert len(np.unique(model.labels_)) == 4
+    for init in ("random", "k-medians++"):
+        model = ep.KMedians(4, init=init, random_state=0).fit(np.arange(12.0)[:, None], sample_weight=weight)
+        assert len(np.unique(model.labels_)) == 4
 
 
 def test_dissimilarities_that_overflow_are_refused_by_name(rng):

@@ -2,6 +2,7 @@
 
 import warnings
 
+import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -184,6 +185,17 @@ def test_the_seed_decides_the_bits(model, solver):
         ]
     assert np.array_equal(fits[0].coef_, fits[1].coef_)
     assert not np.array_equal(fits[0].coef_, fits[2].coef_)
+
+
+@pytest.mark.parametrize("solver", [name for name, info in SOLVERS.items() if info.stochastic])
+def test_stochastic_solvers_run_over_partitions(regression, solver):
+    X, Y, _ = regression
+    exact = Ridge().fit(X, Y)
+    parts = [da.from_array(a, chunks=(50, a.shape[1])) for a in (X, Y)]
+    fits = [configured(Ridge(), solver, tol=1e-9).fit(*parts) for _ in range(2)]
+    assert np.array_equal(fits[0].coef_, fits[1].coef_)
+    assert fits[0].certificate_.holds
+    assert_allclose(fits[0].coef_, exact.coef_, atol=1e-3)
 
 
 @each

@@ -39,7 +39,17 @@ def sweep_by_priority(
     limit: int,
 ) -> int: ...
 def kalman_filter(
-    y: Array, A: Array, C: Array, W: Array, V: Array, a: Array, c: Array, mean: Array, cov: Array, store: bool
+    y: Array,
+    A: Array,
+    C: Array,
+    W: Array,
+    V: Array,
+    a: Array,
+    c: Array,
+    mean: Array,
+    cov: Array,
+    store: bool,
+    form: int,
 ) -> tuple[float, Array, Array, Array, Array, Array]: ...
 def kalman_smoother(
     y: Array,

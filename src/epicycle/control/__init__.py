@@ -3,6 +3,10 @@
 from epicycle.control import worlds
 from epicycle.control.agents._environment import MDPEnvironment
 from epicycle.control.agents._model_based_agent import ModelBasedAgent
+from epicycle.control.continuous._discretize import discretize
+from epicycle.control.continuous._fitted_q_iteration import FittedQIteration
+from epicycle.control.continuous._fitted_value_iteration import FittedValueIteration
+from epicycle.control.continuous._grid_solution import GridSolution
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
@@ -36,14 +40,22 @@ from epicycle.control.simulators._quadrotor_2d import Quadrotor2D
 from epicycle.control.simulators._rollout import Rollout
 from epicycle.control.simulators._simulator import Simulator
 from epicycle.control.systems._controllability import controllability
+from epicycle.control.systems._ddp import DDP
 from epicycle.control.systems._feature_dynamics import FeatureDynamics
+from epicycle.control.systems._ilqr import iLQR
 from epicycle.control.systems._linear_dynamics import LinearDynamics
 from epicycle.control.systems._linearize import linearize
 from epicycle.control.systems._lqr import LQR, LQRSolution
+from epicycle.control.systems._mpc import MPC, MPCRun
+from epicycle.control.systems._quadratic_cost import QuadraticCost
+from epicycle.control.systems._smooth_cost import SmoothCost
+from epicycle.control.systems._trajectory_solution import TrajectorySolution
 
 __all__ = [
+    "DDP",
     "LQR",
     "MDP",
+    "MPC",
     "POMDP",
     "BackwardInductionSolution",
     "Bicycle",
@@ -51,6 +63,9 @@ __all__ = [
     "Environment",
     "ExtendedKalmanFilter",
     "FeatureDynamics",
+    "FittedQIteration",
+    "FittedValueIteration",
+    "GridSolution",
     "InvertedPendulum",
     "KalmanFilter",
     "KalmanFilterResult",
@@ -58,21 +73,27 @@ __all__ = [
     "LQRSolution",
     "LinearDynamics",
     "MDPEnvironment",
+    "MPCRun",
     "ModelBasedAgent",
     "MountainCar",
     "OnlineSearchResult",
     "POMDPSolution",
     "ParticleFilter",
     "PlanningSolution",
+    "QuadraticCost",
     "Quadrotor2D",
     "Rollout",
     "Simulator",
+    "SmoothCost",
+    "TrajectorySolution",
     "UnscentedKalmanFilter",
     "backward_induction",
     "controllability",
+    "discretize",
     "fast_informed_bound",
     "generalized_policy_iteration",
     "heuristic_search_value_iteration",
+    "iLQR",
     "incremental_pruning",
     "linear_program",
     "linearize",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError
@@ -259,7 +260,9 @@ def _require_rise(model: LatentModel, old: Point, new: Point, iteration: int) ->
 
 
 def _relative(difference: np.ndarray, x: np.ndarray) -> float:
-    return float(np.linalg.norm(difference) / max(float(np.linalg.norm(x)), np.finfo(float).tiny))
+    # BLAS takes norms of numbers whose squares overflow, which NumPy does not.
+    size, moved = (float(scipy.linalg.norm(v, check_finite=False)) for v in (x, difference))
+    return moved / max(size, np.finfo(float).tiny)
 
 
 def fit_by_em(

@@ -209,7 +209,7 @@ class KernelPCA(KernelFeatures, KernelMachine):
         good = values > max(top, 0.0) * max(n * np.finfo(np.float64).eps, _ZERO)
         values, vectors = values[good], vectors[:, good]
         left = matrix_product(K, vectors, threads) - vectors * values
-        residual = float(np.linalg.norm(left, axis=0).max(initial=0.0)) / top if top > 0 else 0.0
+        residual = float(np.linalg.norm(left / top, axis=0).max(initial=0.0)) if top > 0 else 0.0
         return values, vectors, means, residual, trace
 
     def transform(self, X: Any) -> Any:

@@ -25,7 +25,10 @@ MIN_DRAWS = 50
 def standard_error(scores: np.ndarray) -> Any:
     """Standard error of the mean over the last axis; NaN where there is one score only."""
     k = scores.shape[-1]
-    return np.std(scores, axis=-1, ddof=1) / np.sqrt(k) if k > 1 else np.full(scores.shape[:-1], np.nan)[()]
+    if k < 2:
+        return np.full(scores.shape[:-1], np.nan)[()]
+    exponent = np.frexp(np.abs(scores).max(initial=0.0))[1]  # squares of scores may be beyond floating point
+    return np.ldexp(np.std(np.ldexp(scores, -exponent), axis=-1, ddof=1) / np.sqrt(k), exponent)
 
 
 def corrected_error(differences: np.ndarray, ratio: float) -> Any:

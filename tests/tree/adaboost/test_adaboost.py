@@ -199,7 +199,7 @@ def test_features_that_say_nothing_leave_the_larger_class():
     assert AdaBoostClassifier().fit(X[:8], np.arange(8) % 2).n_estimators_ == 0
 
 
-def test_bad_members_and_bad_data():
+def test_bad_members_and_bad_data(tmp_path):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ParameterTypeError, match="sample_weight"):
         AdaBoostClassifier(KNeighborsClassifier()).fit(X, y)
@@ -212,6 +212,9 @@ def test_bad_members_and_bad_data():
     da = pytest.importorskip("dask.array")
     with pytest.raises(DataTypeError, match="memory"):
         AdaBoostClassifier().fit(da.from_array(X), da.from_array(y))
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_csv(tmp_path / "iris.csv", index=False)
+    with pytest.raises(DataTypeError, match="memory"):
+        AdaBoostClassifier().fit(ep.scan(tmp_path / "iris.csv", target="y"))
 
 
 @pytest.mark.parametrize("algorithm", ["discrete", "real"])

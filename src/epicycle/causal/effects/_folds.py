@@ -42,7 +42,7 @@ class Folds:
 
 def content_folds(study: Study, n_folds: int, seed: int) -> Folds:
     """Cut a study into folds, fewer than asked for where an arm has fewer rows."""
-    keys = _keys(study, seed)
+    keys = content_keys(study, seed)
     arms = study.t if study.binary else np.zeros_like(study.t)
     sizes = [float(study.w[arms == arm].sum()) for arm in np.unique(arms)]
     k = int(min(n_folds, *sizes))
@@ -91,7 +91,7 @@ def _measure(u: np.ndarray, cell: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(rounds + np.clip(u - rounds * k - cell, 0.0, 1.0))
 
 
-def _keys(study: Study, seed: int) -> np.ndarray:
+def content_keys(study: Study, seed: int) -> np.ndarray:
     """A pseudo-random number of each row, the same for equal rows."""
     _, rank = np.unique(study.y, return_inverse=True)
     _, level = np.unique(study.t, return_inverse=True)

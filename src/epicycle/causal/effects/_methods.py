@@ -13,6 +13,15 @@ from epicycle.causal.effects._doubly_robust import augmented_weighting, partiall
 from epicycle.causal.effects._entropy_balancing import entropy_balanced
 from epicycle.causal.effects._estimate import Estimate
 from epicycle.causal.effects._folds import Folds, content_folds
+from epicycle.causal.effects._matching import Matcher, matched_difference, whole_rows
+from epicycle.causal.effects._matching_distances import (
+    exact_cells,
+    genetic_weights,
+    score_coordinate,
+    standardised,
+    whitened,
+)
+from epicycle.causal.effects._meta_learners import LEARNERS, row_effects
 from epicycle.causal.effects._nuisance import Constant, cross_fitted, fitted, model_of, predicted
 from epicycle.causal.effects._regression import difference_of_means, interacted_regression
 from epicycle.causal.effects._study import Study
@@ -36,10 +45,17 @@ class Options:
     estimand: str
     outcome_model: Any
     propensity_model: Any
+    effect_model: Any
     n_folds: int
     clip: float
     stabilize: bool
     n_strata: int
+    distance: str
+    n_neighbors: int
+    replacement: bool
+    caliper: float | None
+    exact: Any
+    bias_correction: bool
     tol: float
     max_iter: int
     seed: int
@@ -54,6 +70,11 @@ class Options:
     def treatment(self) -> Any:
         """The model of a numeric treatment."""
         return model_of(self.propensity_model, "propensity_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
+
+    def effect(self) -> Any:
+        """The model of row effects; by default the kind of the outcome model."""
+        given = self.outcome_model if self.effect_model is None else self.effect_model
+        return model_of(given, "effect_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
 
     def clipped(self, e: np.ndarray) -> np.ndarray:
         return np.asarray(np.clip(e, self.clip, 1 - self.clip))
@@ -164,6 +185,50 @@ def _partially_linear(study: Study, options: Options) -> Estimate:
     return _on_rows(partially_linear(pieces, treatment, outcome, options.tol), folds, study)
 
 
+def _matching(study: Study, options: Options) -> Estimate:
+    if options.distance == "exact":
+        cells = exact_cells(study, range(study.X.shape[1]))
+        return stratified_difference(study, cells, options.estimand, "cell of equal rows")
+    e = propensity_scores(study, options) if options.distance == "propensity" else None
+    rows, source = whole_rows(study)
+    cells = exact_cells(rows, options.exact)
+    matcher = Matcher(options.n_neighbors, options.replacement, options.caliper, options.n_jobs)
+    run = partial(
+        matched_difference,
+        rows,
+        cells=cells,
+        estimand=options.estimand,
+        matcher=matcher,
+        bias_correction=options.bias_correction,
+    )
+    X = rows.dense()
+    if e is not None:
+        found = run(score_coordinate(e[source]))
+    elif options.distance == "genetic":
+        scale, worst = genetic_weights(rows, lambda Z: run(Z).weights, options.seed)
+        found = run(standardised(X) * scale)
+        found.facts["largest_imbalance"] = worst
+    else:
+        found = run(whitened(X) if options.distance == "mahalanobis" else standardised(X))
+    if found.weights is not None:
+        found.weights = np.bincount(source, found.weights, study.n_rows) / study.w
+    found.propensity = e
+    return found
+
+
+def _meta_learner(study: Study, options: Options, *, learner: str) -> Estimate:
+    folds = content_folds(study, options.n_folds, options.seed)
+    found = nuisances(folds, options)
+    bounded = options.clipped(found[0])
+    estimate = augmented_weighting(folds.study, bounded, found[1], found[2], "ate", options.tol)
+    estimate.model = row_effects(
+        learner, folds.study, found, options.outcome, options.effect, options.propensity, options.clip
+    )
+    estimate.weights = population_weights(folds.study.t, bounded, "ate")
+    estimate.propensity = found[0]
+    return _on_rows(estimate, folds, study)
+
+
 @dataclass(frozen=True)
 class Method:
     """A method: what it estimates, the arguments that it uses beside those of all, and the function."""
@@ -179,6 +244,11 @@ _NUISANCES = ("outcome_model", "propensity_model", "n_folds")
 METHODS: dict[str, Method] = {
     "difference": Method(_THREE, (), _difference),
     "regression": Method((*_THREE, "cate"), (), _regression),
+    "matching": Method(
+        _THREE,
+        ("distance", "n_neighbors", "replacement", "caliper", "exact", "bias_correction", "propensity_model"),
+        _matching,
+    ),
     "strata": Method(_THREE, ("propensity_model", "n_strata"), _strata),
     "ipw": Method((*_THREE, "ato"), ("propensity_model", "n_folds", "clip", "stabilize"), _weighting),
     "cbps": Method(_THREE, (), _balancing),
@@ -186,4 +256,13 @@ METHODS: dict[str, Method] = {
     "aipw": Method(_THREE, (*_NUISANCES, "clip"), partial(_doubly_robust, targeted=False)),
     "tmle": Method(_THREE, (*_NUISANCES, "clip"), partial(_doubly_robust, targeted=True)),
     "dml": Method(("ate",), _NUISANCES, _partially_linear, numeric=True),
+}
+_FINAL = ("effect_model",)
+METHODS |= {
+    f"{letter}_learner": Method(
+        ("cate",),
+        (*_NUISANCES, "clip", *(_FINAL if letter in ("x", "r", "dr") else ())),
+        partial(_meta_learner, learner=letter),
+    )
+    for letter in LEARNERS
 }

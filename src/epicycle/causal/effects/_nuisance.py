@@ -39,6 +39,7 @@ CLASSIFIERS: dict[str, Callable[[int, int | None], Any]] = {
 _ESTIMATOR = Described("an estimator with fit and predict", lambda v: hasattr(v, "fit") and not isinstance(v, type))
 #: Domains of `outcome_model` and `propensity_model`.
 OUTCOME: Domain = NoneOr(AnyOf(Choice(*REGRESSORS, "logistic"), _ESTIMATOR))
+EFFECT: Domain = NoneOr(AnyOf(Choice(*REGRESSORS), _ESTIMATOR))
 PROPENSITY: Domain = NoneOr(AnyOf(Choice(*CLASSIFIERS, "linear"), _ESTIMATOR))
 
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from epicycle.causal.effects._balance import balance_columns, balance_table, draw_balance, effective_sizes
 from epicycle.causal.effects._estimate import Estimate
 from epicycle.causal.effects._methods import METHODS, Options, propensity_scores
-from epicycle.causal.effects._nuisance import OUTCOME, PROPENSITY
+from epicycle.causal.effects._nuisance import EFFECT, OUTCOME, PROPENSITY
 from epicycle.causal.effects._overlap import crump_threshold, draw_overlap, outside, overlap_facts
 from epicycle.causal.effects._study import (
     Study,
@@ -60,11 +60,12 @@ class TreatmentEffect(Estimator):
         Whom the effect is averaged over: all rows, the treated, the controls, or the population e (1 - e) in which the
         arms overlap most (`method` "ipw" only). "cate" models the effects of rows as well, for :meth:`predict`.
     method : str, default="auto"
-        "difference" of means; "regression" with interactions (Lin); "strata" of the propensity score; inverse
-        probability weights "ipw"; weights that balance the covariates exactly, "cbps" by a logistic propensity and
-        "entropy" nearest to equal ones; doubly robust and cross-fitted "aipw" (the interactive model of double
+        "difference" of means; "regression" with interactions (Lin); "matching"; "strata" of the propensity score;
+        inverse probability weights "ipw"; weights that balance the covariates exactly, "cbps" by a logistic propensity
+        and "entropy" nearest to equal ones; doubly robust and cross-fitted "aipw" (the interactive model of double
         machine learning) and "tmle"; "dml", double machine learning of the partially linear model, for which the
-        treatment may be numeric. "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for
+        treatment may be numeric. For "cate": "regression" and the meta-learners "s_learner", "t_learner", "x_learner",
+        "r_learner" and "dr_learner". "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for
         "cate"), and "dml" for a numeric one, whose effect is that of one unit.
     treatment_column : int or str, default=-1
         The column of X that is the treatment where `fit` gets none: a position, or a name in a data frame.
@@ -73,6 +74,8 @@ class TreatmentEffect(Estimator):
     propensity_model : {"logistic", "boosting", "forest"} or classifier, optional
         Model of the treatment given the covariates; None is "logistic", without a penalty. For a numeric treatment a
         regressor, by default "linear".
+    effect_model : {"linear", "boosting", "forest"} or regressor, optional
+        Model of the effects of rows of the X, R and DR learners; None is that of the outcome.
     n_folds : int, default=5
         Folds of cross-fitting: every row meets nuisance models that did not see it. Folds follow from what the rows
         are, not from their order, so that a row of weight 2 is two rows.
@@ -85,6 +88,20 @@ class TreatmentEffect(Estimator):
         Whether "ipw" divides by the sum of the weights, and not by their expectation.
     n_strata : int, default=5
         Number of "strata".
+    distance : {"mahalanobis", "euclidean", "propensity", "genetic", "exact"}, default="mahalanobis"
+        Distance of "matching": of the covariates, whitened or each in standard deviations; of the logit of the
+        propensity score; with weights of the covariates that an evolutionary search finds for balance; or "exact",
+        which compares rows with all that have the same covariates.
+    n_neighbors : int, default=1
+        Matches of each row.
+    replacement : bool, default=True
+        Whether a row may be the match of several. Without, the closest pair is taken first ("att" and "atc" only).
+    caliper : float, optional
+        The largest distance of a match, in standard deviations. Rows without a match are left out, with a warning.
+    exact : list of int or str, optional
+        Covariates in which matches have to be equal.
+    bias_correction : bool, default=True
+        Whether outcomes of matches are moved to the covariates of the row by linear regression.
 
     Attributes
     ----------
@@ -133,11 +150,18 @@ class TreatmentEffect(Estimator):
         "treatment_column": AnyOf(Integer(), Described("a name", lambda value: isinstance(value, str))),
         "outcome_model": OUTCOME,
         "propensity_model": PROPENSITY,
+        "effect_model": EFFECT,
         "n_folds": Integer(2),
         "clip": Real(0, 0.5, inclusive=(True, False)),
         "trim": NoneOr(AnyOf(Choice("crump"), Real(0, 0.5, inclusive=(False, False)))),
         "stabilize": Boolean(),
         "n_strata": Integer(1),
+        "distance": Choice("mahalanobis", "euclidean", "propensity", "genetic", "exact"),
+        "n_neighbors": Integer(1),
+        "replacement": Boolean(),
+        "caliper": NoneOr(Real(0, inclusive=False)),
+        "exact": NoneOr(Described("a list of columns", lambda value: isinstance(value, list | tuple))),
+        "bias_correction": Boolean(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="causal", catalogue=("H1", "H2"), engines=("memory",), certificate="moment condition or imbalance"
@@ -153,11 +177,18 @@ class TreatmentEffect(Estimator):
         treatment_column: int | str = -1,
         outcome_model: Any = None,
         propensity_model: Any = None,
+        effect_model: Any = None,
         n_folds: int = 5,
         clip: float = 0.01,
         trim: float | str | None = None,
         stabilize: bool = True,
         n_strata: int = 5,
+        distance: str = "mahalanobis",
+        n_neighbors: int = 1,
+        replacement: bool = True,
+        caliper: float | None = None,
+        exact: list[int | str] | None = None,
+        bias_correction: bool = True,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
 
@@ -171,6 +202,9 @@ class TreatmentEffect(Estimator):
     trim: float | str | None
     stabilize: bool
     n_strata: int
+    effect_model: Any
+    distance: str
+    replacement: bool
     tol: float
     max_iter: int
     random_state: Any
@@ -272,9 +306,15 @@ class TreatmentEffect(Estimator):
             raise ParameterError(
                 f"estimand={self.estimand!r}: method={method!r} estimates {', '.join(known.estimands)}"
             )
+        if method == "matching" and self.estimand == "ate" and not self.replacement:
+            raise ParameterError("replacement=False: matches without replacement estimate att or atc, not ate")
         if self.trim is not None and not study.binary:
             raise ParameterError(f"trim={self.trim!r}: a numeric treatment has no propensity score")
-        uses = {*known.uses, *(("propensity_model",) if self.trim is not None else ())}
+        uses = set(known.uses)
+        if method == "matching":
+            uses = {"distance"} if self.distance == "exact" else uses
+            uses -= {"propensity_model"} if self.distance != "propensity" else set()
+        uses |= {"propensity_model"} if self.trim is not None else set()
         for name, default in _METHOD_ARGUMENTS.items():
             value = getattr(self, name)
             if name not in uses and value is not default and value != default:
@@ -412,17 +452,25 @@ class TreatmentEffect(Estimator):
 
 
 _OPTIONS = (
-    *("estimand", "outcome_model", "propensity_model", "n_folds", "clip", "stabilize", "n_strata"),
+    *("estimand", "outcome_model", "propensity_model", "effect_model", "n_folds", "clip", "stabilize", "n_strata"),
+    *("distance", "n_neighbors", "replacement", "caliper", "exact", "bias_correction"),
     *("tol", "max_iter", "n_jobs"),
 )
 #: Arguments that only some methods use, and their defaults.
 _METHOD_ARGUMENTS: dict[str, Any] = {
     "outcome_model": None,
     "propensity_model": None,
+    "effect_model": None,
     "n_folds": 5,
     "clip": 0.01,
     "stabilize": True,
     "n_strata": 5,
+    "distance": "mahalanobis",
+    "n_neighbors": 1,
+    "replacement": True,
+    "caliper": None,
+    "exact": None,
+    "bias_correction": True,
 }
 
 

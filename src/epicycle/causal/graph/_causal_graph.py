@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from epicycle.causal.graph import _adjustment as adjustment, _front_door as front_door, _graph_plot as graph_plot
 from epicycle.causal.graph._diagram import Diagram, Nodes
@@ -15,6 +15,9 @@ from epicycle.core._checks import optional_import
 from epicycle.core._parameters import Choice, check_parameter
 from epicycle.core._plot_style import Axes
 from epicycle.core.estimator import in_catalogue
+
+if TYPE_CHECKING:
+    from epicycle.causal.identification._identification import Identification
 
 
 @in_catalogue("causal", "H3", "H4", certificate="exact")
@@ -274,6 +277,22 @@ class CausalGraph(Diagram):
         """
         x, y = self._sets(treatment, outcome, names="treatment outcome")
         return instruments(self, x, y, limit)
+
+    def identify(self, treatment: Nodes, outcome: Nodes, given: Nodes = ()) -> Identification:
+        """Formula of an effect in terms of what is observed, or a proof that there is none.
+
+        Parameters
+        ----------
+        treatment, outcome, given : str or iterable of str
+            As in :func:`epicycle.causal.identify`, which this is.
+
+        Returns
+        -------
+        Identification
+        """
+        from epicycle.causal.identification._identify import identify
+
+        return identify(self, treatment, outcome, given)
 
     # ------------------------------------------------------------------------------------------------ other diagrams
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from epicycle import engine
@@ -148,15 +150,16 @@ def _sample(batch: Batch, count: int, seed: int) -> tuple[Sample]:
 
 @dataclass
 class End:
-    """Sums over all rows at the last centres: J, squares of its terms, weights, and those of the clusters."""
+    """Sums over all rows at the last centres: J, the length of its terms, weights, and those of the clusters."""
 
     value: float
-    squares: float
+    length: float
     clusters: Clusters
     centers: np.ndarray
 
     def __add__(self, other: End) -> End:
-        return End(self.value + other.value, self.squares + other.squares, self.clusters + other.clusters, self.centers)
+        length = math.hypot(self.length, other.length)
+        return End(self.value + other.value, length, self.clusters + other.clusters, self.centers)
 
     def gain(self) -> float:
         """How much J would fall, relative, if every centre went to the mean of its rows."""
@@ -170,8 +173,8 @@ class End:
         if self.value <= 0:
             return 0.0
         weight = self.clusters.weight.sum()
-        mean = self.value / weight
-        return float(np.sqrt(max(self.squares / weight - mean**2, 0.0) / rows) / mean)
+        ratio = self.length / np.sqrt(weight) / (self.value / weight)  # root of the mean square, relative to the mean
+        return float(np.sqrt(max(ratio**2 - 1, 0.0) / rows))
 
 
 def end_of_batch(batch: Batch, centers: np.ndarray, label: np.ndarray | None = None) -> tuple[End]:
@@ -180,4 +183,5 @@ def end_of_batch(batch: Batch, centers: np.ndarray, label: np.ndarray | None = N
     weight = np.ones(len(label)) if batch.weight is None else batch.weight
     sums = cluster_sums(batch.X, label, batch.weight, np.zeros(centers.shape[1]), len(centers), 1)
     about = Clusters(sums.sums - sums.weight[:, None] * centers, sums.weight)
-    return (End(float(terms @ weight), float(terms**2 @ weight), about, centers),)
+    length = float(scipy.linalg.norm(terms * np.sqrt(weight), check_finite=False))
+    return (End(float(terms @ weight), length, about, centers),)

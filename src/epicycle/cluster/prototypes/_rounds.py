@@ -141,11 +141,12 @@ def first_rows(rounds: Rounds, init: str, k: int, rng: np.random.Generator) -> n
         return np.asarray(X[_dense_and_apart(rounds, k)])
     if init == "huang":
         return np.asarray(X[_near_drawn_categories(rounds, k, rng)])
-    weight = weight / weight.max()  # products of weights and dissimilarities that are large do not overflow
     chosen, nearest, free = [], np.ones(len(X)), np.ones(len(X), dtype=bool)
     for i in range(k):
-        share = np.where(free, weight * (nearest / max(float(nearest.max()), np.finfo(np.float64).tiny)), 0.0)
-        share = share if share.sum() > 0 else np.where(free, weight, 0.0)
+        # Relative to the largest that are left, products of weights and dissimilarities neither overflow nor vanish.
+        left, far = np.where(free, weight, 0.0), np.where(free, nearest, 0.0)
+        left, far = left / left.max(), far / max(float(far.max()), np.finfo(np.float64).tiny)
+        share = left * far if (left * far).any() else left
         chosen.append(int(draw_distinct(rng, share, 1)[0]))
         free[chosen[-1]] = False
         d = rounds.how.between(X, X[chosen[-1:]])[:, 0]

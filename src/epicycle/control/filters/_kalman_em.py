@@ -19,11 +19,38 @@ _ROUNDING = 1e-9  # of a log-likelihood, relative, that is no fall
 
 @dataclass
 class Fitted:
-    """The last model of a climb, the log-likelihoods on the way, and the last gain for an observation."""
+    """The last model of a climb, the log-likelihoods on the way, and how far from stationary it is."""
 
     model: KalmanFilter
     values: list[float]
     gain: float
+    meaning: str = "the last EM step raised the log-likelihood by no more for each observation: a stationary point"
+
+
+@dataclass
+class Moments:
+    """Log-likelihood and what the expected log-density of states and observations depends on, summed over times.
+
+    `before`, `cross`, `after` are E x x', E x+ x', E x+ x+' of the dynamics with x+ less constants and controls;
+    `state`, `seen`, `square` are E x x', E y x', E y y' of the observations; `starts` means and covariances of first
+    states.
+    """
+
+    value: float
+    starts: list[tuple[Array, Array]]
+    steps: int
+    times: int
+    before: Array
+    cross: Array
+    after: Array
+    state: Array
+    seen: Array
+    square: Array
+
+
+def n_observed(series: list[Any]) -> int:
+    """Number of entries that were observed, at least one."""
+    return max(sum(int(np.isfinite(np.asarray(y, dtype=float)).sum()) for y in series), 1)
 
 
 def learn(
@@ -33,49 +60,65 @@ def learn(
     names: tuple[str, ...],
     max_iter: int,
     tol: float,
+    n_jobs: int | None = None,
 ) -> Fitted:
     """EM steps until one gains at most `tol` for an observation; a fall is an error."""
-    count = sum(int(np.isfinite(np.asarray(y, dtype=float)).sum()) for y in series)
+    count = n_observed(series)
     values: list[float] = []
     gain = np.inf
     for _ in range(max_iter):
-        value, improved = _step(model, series, controls, names)
+        found = moments(model, series, controls, n_jobs)
         if values:
-            gain = (value - values[-1]) / max(count, 1)
-            if value < values[-1] - _ROUNDING * (abs(value) + count):
-                raise ConvergenceError(f"EM: the log-likelihood fell from {values[-1]:.12g} to {value:.12g}")
-        values.append(value)
+            gain = (found.value - values[-1]) / count
+            if found.value < values[-1] - _ROUNDING * (abs(found.value) + count):
+                raise ConvergenceError(f"EM: the log-likelihood fell from {values[-1]:.12g} to {found.value:.12g}")
+        values.append(found.value)
         if gain <= tol:
             return Fitted(model, values, max(gain, 0.0))
-        model = improved
+        model = _maximised(model, names, found)
     return Fitted(model, values, gain)
 
 
-def _step(
-    model: KalmanFilter, series: list[Any], controls: list[Any], names: tuple[str, ...]
-) -> tuple[float, KalmanFilter]:
-    """Log-likelihood of the model, and the model that maximises the expected one."""
+def moments(model: KalmanFilter, series: list[Any], controls: list[Any], n_jobs: int | None = None) -> Moments:
+    """The E-step."""
     n, p = model.A.shape[0], model.C.shape[0]
-    value, starts, steps = 0.0, [], 0
-    before, cross, after = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
-    state, seen = np.zeros((n, n)), np.zeros((p, n))
-    parts: list[tuple[Array, Array, Array, Array]] = []
-    for y, u in zip(series, controls, strict=True):
+    square = np.zeros((n, n))
+    total = Moments(
+        0.0, [], 0, 0, square, square.copy(), square.copy(), square.copy(), np.zeros((p, n)), np.zeros((p, p))
+    )
+    series = [model._observations(y) for y in series]
+    smoothed = model.smooth(series, None if controls[0] is None else controls, n_jobs=n_jobs)
+    for y, u, found in zip(series, controls, smoothed, strict=True):
         given = model._given(y, u)
-        found = model.smooth(y, u)
-        value += found.log_likelihood
-        x, P, lag = found.mean, found.covariance, found.lag_covariance
-        starts.append((x[0], P[0]))
-        moved = x[1:] - given[5][:-1]  # less the constants and controls of the dynamics
-        before += x[:-1].T @ x[:-1] + P[:-1].sum(axis=0)
-        cross += moved.T @ x[:-1] + lag.sum(axis=0)
-        after += moved.T @ moved + P[1:].sum(axis=0)
-        steps += len(x) - 1
+        x, P = found.mean, found.covariance
+        total.value += found.log_likelihood
+        total.starts.append((x[0], P[0]))
+        moved = x[1:] - given[5][:-1]
+        total.before += x[:-1].T @ x[:-1] + P[:-1].sum(axis=0)
+        total.cross += moved.T @ x[:-1] + found.lag_covariance.sum(axis=0)
+        total.after += moved.T @ moved + P[1:].sum(axis=0)
+        total.steps += len(x) - 1
+        total.times += len(x)
         filled, extra, mixed = _completed(model, given[0] - given[6], x, P)
-        parts.append((filled, extra, x, P))
-        state += x.T @ x + P.sum(axis=0)
-        seen += filled.T @ x + mixed
-    return value, _maximised(model, names, starts, steps, (before, cross, after), (state, seen), parts)
+        total.state += x.T @ x + P.sum(axis=0)
+        total.seen += filled.T @ x + mixed
+        total.square += filled.T @ filled + extra
+    return total
+
+
+def dynamics_square(A: Array, m: Moments) -> Array:
+    """Expected sum of squares of the noise of the dynamics."""
+    return _symmetric(m.after - A @ m.cross.T - m.cross @ A.T + A @ m.before @ A.T)
+
+
+def observation_square(C: Array, m: Moments) -> Array:
+    """Expected sum of squares of the noise of the observations."""
+    return _symmetric(m.square - C @ m.seen.T - m.seen @ C.T + C @ m.state @ C.T)
+
+
+def start_square(mean: Array, m: Moments) -> Array:
+    """Expected sum of squares of the first states about a mean."""
+    return _symmetric(np.sum([P + np.outer(x - mean, x - mean) for x, P in m.starts], axis=0))
 
 
 def _completed(model: KalmanFilter, y: Array, x: Array, P: Array) -> tuple[Array, Array, Array]:
@@ -99,37 +142,21 @@ def _completed(model: KalmanFilter, y: Array, x: Array, P: Array) -> tuple[Array
     return filled, extra, mixed
 
 
-def _maximised(
-    model: KalmanFilter,
-    names: tuple[str, ...],
-    starts: list[tuple[Array, Array]],
-    steps: int,
-    dynamics: tuple[Array, Array, Array],
-    observed: tuple[Array, Array],
-    parts: list[tuple[Array, Array, Array, Array]],
-) -> KalmanFilter:
-    before, cross, after = dynamics
-    state, seen = observed
+def _maximised(model: KalmanFilter, names: tuple[str, ...], m: Moments) -> KalmanFilter:
     new: dict[str, Any] = {}
-    A = model.A
-    if steps and "A" in names:
-        A = new["A"] = np.linalg.lstsq(before, cross.T, rcond=None)[0].T
-    if steps and "W" in names:
-        new["W"] = _symmetric(after - A @ cross.T - cross @ A.T + A @ before @ A.T) / steps
-    C = model.C
+    A, C, mean = model.A, model.C, model.mean
+    if m.steps and "A" in names:
+        A = new["A"] = np.linalg.lstsq(m.before, m.cross.T, rcond=None)[0].T
+    if m.steps and "W" in names:
+        new["W"] = dynamics_square(A, m) / m.steps
     if "C" in names:
-        C = new["C"] = np.linalg.lstsq(state, seen.T, rcond=None)[0].T
+        C = new["C"] = np.linalg.lstsq(m.state, m.seen.T, rcond=None)[0].T
     if "V" in names:
-        times = sum(len(filled) for filled, _, _, _ in parts)
-        square = sum(filled.T @ filled + extra for filled, extra, _, _ in parts)
-        new["V"] = _symmetric(square - C @ seen.T - seen @ C.T + C @ state @ C.T) / times
-    mean = np.mean([m for m, _ in starts], axis=0)
+        new["V"] = observation_square(C, m) / m.times
     if "mean" in names:
-        new["mean"] = mean
-    else:
-        mean = model.mean
+        mean = new["mean"] = np.mean([x for x, _ in m.starts], axis=0)
     if "covariance" in names:
-        new["covariance"] = _symmetric(np.mean([P + np.outer(m - mean, m - mean) for m, P in starts], axis=0))
+        new["covariance"] = start_square(mean, m) / len(m.starts)
     return model.with_parameters(**new)
 
 

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from epicycle._native import control as native
-from epicycle.control.filters._kalman_em import LEARNT, Fitted, learn
+from epicycle.control.filters._kalman_diffuse import Given, augmented_filter, augmented_smoother
+from epicycle.control.filters._kalman_em import LEARNT, Fitted, learn, moments
+from epicycle.control.filters._kalman_likelihood import climb, score
+from epicycle.control.filters._kalman_model import FORMS, PARAMETERS, StateSpaceModel, is_several
 from epicycle.control.filters._kalman_result import SERIES_DOCS, KalmanFilterResult, KalmanSmootherResult
 from epicycle.control.systems import _riccati as checks
 from epicycle.core._certificate import Certificate
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
-from epicycle.core._parameters import Integer, Real, check_parameter
+from epicycle.core._parameters import Choice, Integer, Real, check_parameter
 from epicycle.core._random import Seed, stream
+from epicycle.core._threads import helper_pool, n_threads
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
-#: y, A, C, W, V, the constants of states and observations, mean and covariance of the first state.
-Given = tuple[Array, Array, Array, Array, Array, Array, Array, Array, Array]
 
 
 @in_catalogue("control", "G6", certificate="stationarity")
-class KalmanFilter:
-    r"""Linear Gaussian state-space model: filter, smoother, forecasts and maximum likelihood by EM.
+class KalmanFilter(StateSpaceModel):
+    r"""Linear Gaussian state-space model: filter, smoother, forecasts and maximum likelihood.
 
     .. math:: x_{t+1} = A x_t + B u_t + b + w_t, \quad y_t = C x_t + D u_t + d + v_t, \qquad
               w_t \sim N(0, W), \; v_t \sim N(0, V), \; x_0 \sim N(\mu_0, \Sigma_0)
@@ -57,6 +58,13 @@ class KalmanFilter:
     covariance : array (n, n), optional
         Covariance of the first state; by default the stationary one, which exists if all eigenvalues of A are inside
         the unit circle.
+    form : {"covariance", "square_root", "information"}, default="covariance"
+        What the filter carries from one time to the next: the covariance, a root of it, which keeps it without negative
+        eigenvalues where rounding would not, or its inverse, for which A has to be invertible and the covariance of the
+        first state positive definite. The results are the same.
+    diffuse : bool or array of components (indices or mask), optional
+        Components of the first state of which nothing is known: the exact limit of an infinite variance. The
+        log-likelihood is that of the data up to the factor by which such a prior vanishes (Durbin and Koopman).
 
     Attributes
     ----------
@@ -82,67 +90,76 @@ class KalmanFilter:
     history_: History
     certificate_: Certificate
 
-    def __init__(
-        self,
-        A: Any,
-        C: Any,
-        W: Any,
-        V: Any,
-        *,
-        B: Any = None,
-        D: Any = None,
-        b: Any = None,
-        d: Any = None,
-        mean: Any = None,
-        covariance: Any = None,
-    ) -> None:
-        self.A = checks.matrix("A", A)
-        n = self.A.shape[-1]
-        C = np.asarray(C, dtype=np.float64)
-        self.C = checks.matrix("C", C, C.shape[-2] if C.ndim > 1 else None, n)
-        p = self.C.shape[-2]
-        self.W, self.V = checks.cost("W", W, n), checks.cost("V", V, p)
-        self.b, self.d = checks.vector("b", b, n), checks.vector("d", d, p)
-        controls = {np.shape(M)[-1] for M in (B, D) if M is not None}
-        if len(controls) > 1:
-            raise DataError(f"B, D: got {sorted(controls)} columns; expected the same number of controls")
-        k = controls.pop() if controls else 0
-        self.B = np.zeros((n, k)) if B is None or k == 0 else checks.matrix("B", B, n, k)
-        self.D = np.zeros((p, k)) if D is None or k == 0 else checks.matrix("D", D, p, k)
-        self.mean = checks.vector("mean", mean, n)
-        for name, M, low in (("W", self.W, 0.0), ("V", self.V, None)):
-            smallest, size = np.linalg.eigvalsh(M).min(), np.abs(M).max()
-            if smallest < -1e-10 * size or (low is None and smallest <= 0):
-                what = "positive definite" if low is None else "without negative eigenvalues"
-                raise DataError(f"{name}: its smallest eigenvalue is {smallest:g}; expected a matrix {what}")
-        self.covariance = self._stationary() if covariance is None else checks.cost("covariance", covariance, n)
-        if np.linalg.eigvalsh(self.covariance).min() < -1e-10 * np.abs(self.covariance).max():
-            raise DataError("covariance: expected no negative eigenvalue")
-
-    def __repr__(self) -> str:
-        n, p, k = self.A.shape[-1], self.C.shape[-2], self.B.shape[1]
-        return f"KalmanFilter({n} states, {p} observed, {k} controls)"
-
     # ------------------------------------------------------------------------------------------------ inference
 
     @documented(SERIES_DOCS)
-    def filter(self, y: Any, u: Any = None) -> KalmanFilterResult:
-        """States given what was observed up to their time."""
-        given = self._given(y, u)
-        value, pm, pc, fm, fc, densities = self._filtered(given, store=True)
-        return KalmanFilterResult(fm, fc, pm, pc, value, densities)
+    def filter(self, y: Any, u: Any = None, *, n_jobs: int | None = None) -> Any:
+        """States given what was observed up to their time.
+
+        Returns
+        -------
+        KalmanFilterResult, or a list of them for several series
+        """
+
+        def one(series: Any, controls: Any) -> KalmanFilterResult:
+            value, pm, pc, fm, fc, densities = self._filtered(self._given(series, controls), store=True)
+            return KalmanFilterResult(fm, fc, pm, pc, value, densities)
+
+        return self._each(one, y, u, n_jobs)
 
     @documented(SERIES_DOCS)
-    def log_likelihood(self, y: Any, u: Any = None) -> float:
-        """Log-density of the observations; needs no room for states."""
-        return self._filtered(self._given(y, u), store=False)[0]
+    def log_likelihood(self, y: Any, u: Any = None, *, n_jobs: int | None = None) -> Any:
+        """Log-density of the observations; needs no room for states.
+
+        Returns
+        -------
+        float, or array with one entry for each of several series
+        """
+        found = self._each(lambda s, c: self._filtered(self._given(s, c), store=False)[0], y, u, n_jobs)
+        return np.array(found) if isinstance(found, list) else found
 
     @documented(SERIES_DOCS)
-    def smooth(self, y: Any, u: Any = None) -> KalmanSmootherResult:
-        """States given all observations."""
-        given = self._given(y, u)
-        value, pm, pc, _, fc, _ = self._filtered(given, store=True)
-        return KalmanSmootherResult(*native.kalman_smoother(*given, pm, pc, fc, True), value)
+    def smooth(self, y: Any, u: Any = None, *, n_jobs: int | None = None) -> Any:
+        """States given all observations.
+
+        Returns
+        -------
+        KalmanSmootherResult, or a list of them for several series
+        """
+
+        def one(series: Any, controls: Any) -> KalmanSmootherResult:
+            given = self._given(series, controls)
+            if self.diffuse.any():
+                return KalmanSmootherResult(*augmented_smoother(given, self.diffuse, FORMS.index(self.form)))
+            value, pm, pc, _, fc, _ = self._filtered(given, store=True)
+            return KalmanSmootherResult(*native.kalman_smoother(*given, pm, pc, fc, True), value)
+
+        return self._each(one, y, u, n_jobs)
+
+    @documented(SERIES_DOCS)
+    def gradient(
+        self, y: Any, u: Any = None, *, parameters: Sequence[str] = LEARNT, n_jobs: int | None = None
+    ) -> dict[str, Array]:
+        r"""Derivatives of the log-likelihood, summed over series, from one pass of the smoother.
+
+        By Fisher's identity they are the expected derivatives of the log-density of states and observations together,
+
+        .. math:: \frac{\partial}{\partial \theta} \log p(y) = \mathrm{E}\Big[\frac{\partial}{\partial \theta}
+                  \log p(x, y) \,\Big|\, y\Big] .
+
+        Parameters
+        ----------
+        parameters : sequence of str, default=("A", "C", "W", "V", "mean", "covariance")
+            With respect to which; W and the covariance of the first state have to be positive definite for theirs.
+
+        Returns
+        -------
+        dict of arrays
+            G with the shape of each parameter; for a covariance M that of trace(G' dM) over symmetric changes.
+        """
+        self._check_learnt("gradient", parameters)
+        found = moments(self, *self._series(y, u), n_jobs)
+        return score(self, found, tuple(parameters))
 
     def forecast(self, y: Any, steps: int, u: Any = None) -> tuple[Array, Array]:
         """Means and covariances of the observations that follow.
@@ -208,24 +225,33 @@ class KalmanFilter:
         y: Any,
         u: Any = None,
         *,
-        learn_parameters: Sequence[str] = LEARNT,
+        method: str = "em",
+        learn_parameters: Sequence[str] | None = None,
         max_iter: int = 1000,
         tol: float = 1e-6,
+        n_jobs: int | None = None,
     ) -> KalmanFilter:
-        r"""Maximum likelihood by EM: the smoother is the E-step, regressions on its moments are the M-step.
+        r"""Maximum likelihood, by EM or by the gradient.
 
         Parameters
         ----------
-        y : array (T, p), or a sequence of such arrays
-            Observations of one series or of several, NaN where there is none.
-        u : array (T, k), or a sequence, optional
+        y : array (T, p), or several: a sequence of such arrays, or an array (M, T, p)
+            Observations, NaN where there is none.
+        u : array (T, k), or several, optional
             Controls.
-        learn_parameters : sequence of str, default=("A", "C", "W", "V", "mean", "covariance")
-            What is learnt; the rest stays as it is.
+        method : {"em", "ml"}, default="em"
+            EM: the smoother is the E-step, regressions on its moments are the M-step. Or some steps of EM and then
+            limited-memory BFGS along `gradient`, over roots of the covariances: far quicker near the maximum.
+        learn_parameters : sequence of str, optional
+            What is learnt, the rest stays as it is; by default A, C, W, V and, unless it is diffuse, the mean and
+            covariance of the first state.
         max_iter : int, default=1000
             Largest number of steps.
         tol : float, default=1e-6
-            Gain of a step in log-likelihood for each observation at which it ends.
+            Gain of an EM step in log-likelihood for each observation at which it ends; with method="ml" the largest
+            derivative for each observation.
+        n_jobs : int, optional
+            Threads over the series; the bits do not depend on them.
 
         Returns
         -------
@@ -244,24 +270,29 @@ class KalmanFilter:
         """
         check_parameter("KalmanFilter.fit", "max_iter", max_iter, Integer(minimum=1))
         check_parameter("KalmanFilter.fit", "tol", tol, Real(0, inclusive=False))
-        unknown = sorted(set(learn_parameters) - set(LEARNT))
-        if unknown or not learn_parameters:
-            raise DataError(f"learn_parameters: got {list(learn_parameters)}; expected some of {list(LEARNT)}")
-        if any(M.ndim == 3 for M in (self.A, self.C, self.W, self.V)):
-            raise DataError("fit: matrices that change with time are not learnt; expected one of each")
-        several = isinstance(y, list | tuple) and len(y) > 0 and np.ndim(y[0]) == 2
-        series = list(y) if several else [y]
-        controls = (list(u) if several else [u]) if u is not None else [None] * len(series)
-        if len(controls) != len(series):
-            raise DataError(f"u: got {len(controls)} series; expected {len(series)}, one for each of y")
-        found = learn(self, series, controls, tuple(learn_parameters), max_iter, tol)
+        check_parameter("KalmanFilter.fit", "method", method, Choice("em", "ml"))
+        names = tuple(learn_parameters) if learn_parameters is not None else self._learnt_by_default()
+        self._check_learnt("fit", names)
+        series, controls = self._series(y, u)
+        found = (learn if method == "em" else climb)(self, series, controls, names, max_iter, tol, n_jobs)
         return self._concluded(found, tol)
+
+    def _learnt_by_default(self) -> tuple[str, ...]:
+        return LEARNT if not self.diffuse.any() else LEARNT[:4]
+
+    def _check_learnt(self, caller: str, names: Sequence[str]) -> None:
+        unknown = sorted(set(names) - set(LEARNT))
+        if unknown or not names:
+            raise DataError(f"learn_parameters: got {list(names)}; expected some of {list(LEARNT)}")
+        if any(M.ndim == 3 for M in (self.A, self.C, self.W, self.V)):
+            raise DataError(f"{caller}: matrices that change with time are not learnt; expected one of each")
+        if self.diffuse.any() and {"mean", "covariance"} & set(names):
+            raise DataError(f"{caller}: mean and covariance of a diffuse start are not learnt; expected other names")
 
     def _concluded(self, found: Fitted, tol: float) -> KalmanFilter:
         model = found.model
-        meaning = "the last EM step raised the log-likelihood by no more for each observation: a stationary point"
         model.history_ = History(log_likelihood=found.values)
-        model.certificate_ = Certificate("stationarity", found.gain, tol, meaning)
+        model.certificate_ = Certificate("stationarity", found.gain, tol, found.meaning)
         if not model.certificate_.holds:
             warnings.warn(f"{model.certificate_}; raise max_iter", ConvergenceWarning, stacklevel=3)
         return model
@@ -278,56 +309,29 @@ class KalmanFilter:
         -------
         KalmanFilter
         """
-        names = ("A", "C", "W", "V", "B", "D", "b", "d", "mean", "covariance")
-        return KalmanFilter(**{**{name: getattr(self, name) for name in names}, **changed})
+        return KalmanFilter(**{**{name: getattr(self, name) for name in PARAMETERS}, **changed})
 
     # ------------------------------------------------------------------------------------------------ inside
 
-    def _given(self, y: Any, u: Any) -> Given:
-        """Everything that the kernels take, for one series."""
-        y = self._observations(y)
-        T, k = len(y), self.B.shape[1]
-        if k == 0 and u is not None:
-            raise DataError("u: got controls; expected None, since the model has neither B nor D")
-        U = np.zeros((T, k))
-        if k > 0:
-            U = np.asarray(u if u is not None else np.empty(0), dtype=np.float64)
-            if U.shape != (T, k) or not np.isfinite(U).all():
-                raise DataError(f"u: got shape {U.shape}; expected ({T}, {k}), finite")
-        stacked = [np.ascontiguousarray(M if M.ndim == 3 else M[None]) for M in (self.A, self.C, self.W, self.V)]
-        for name, M in zip("ACWV", stacked, strict=True):
-            if len(M) not in (1, T):
-                raise DataError(f"y: got {T} times with {len(M)} matrices {name}; expected the same number")
-        A, C, W, V = stacked
-        return (y, A, C, W, V, U @ self.B.T + self.b, U @ self.D.T + self.d, self.mean, self.covariance)
-
     def _filtered(self, given: Given, store: bool) -> tuple[float, Array, Array, Array, Array, Array]:
-        found = native.kalman_filter(*given, store)
+        form = FORMS.index(self.form)
+        if self.diffuse.any():
+            return augmented_filter(given, self.diffuse, form)
+        found = native.kalman_filter(*given, store, form)
         if not np.isfinite(found[0]):
-            raise DataError("y: the log-likelihood is no finite number; expected observations of the size of the model")
+            raise DataError(
+                "y: the log-likelihood is no finite number; expected observations of the size of the model, or "
+                "form='square_root' where precise observations meet a vague start"
+            )
         return found
 
-    def _observations(self, y: Any) -> Array:
-        try:
-            seen = np.ascontiguousarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError("y: expected numbers, one row for each time") from None
-        p = self.C.shape[-2]
-        if seen.ndim == 1 and p == 1:
-            seen = seen[:, None]
-        if seen.ndim != 2 or seen.shape[1] != p or len(seen) == 0:
-            raise DataError(f"y: got shape {seen.shape}; expected (T, {p}) with at least one time")
-        if np.isinf(seen).any():
-            raise DataError("y: expected finite numbers, or NaN where nothing was observed")
-        return seen
-
-    def _stationary(self) -> Array:
-        if self.A.ndim == 3 or self.W.ndim == 3:
-            raise DataError("covariance=None: expected a covariance of the first state for a model that changes")
-        radius = np.abs(np.linalg.eigvals(self.A)).max()
-        if radius >= 1:
-            raise DataError(
-                f"covariance=None: A has an eigenvalue of size {radius:.6g}, so that there is no stationary "
-                "distribution; expected a covariance of the first state"
-            )
-        return np.asarray(scipy.linalg.solve_discrete_lyapunov(self.A, self.W))
+    def _each(self, one: Callable[[Any, Any], Any], y: Any, u: Any, n_jobs: int | None) -> Any:
+        """What a function gives for one series, or a list for several, which threads share."""
+        series, controls = self._series(y, u)
+        if not is_several(y):
+            return one(y, u)
+        n = self.A.shape[-1]
+        work = float(sum(len(s) for s in series)) * n * n * (n + self.C.shape[-2])
+        if n_threads(work, n_jobs) == 1:
+            return [one(s, c) for s, c in zip(series, controls, strict=True)]
+        return list(helper_pool().map(one, series, controls))

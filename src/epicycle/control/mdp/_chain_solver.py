@@ -15,6 +15,7 @@ from epicycle.core._threads import single_threaded_blas
 Array = np.ndarray
 DENSE = 600  # states up to which a dense factorisation takes milliseconds
 _NEAR = 1 / 50  # of the states, within which the successors of one lie after reordering when factors stay sparse
+_BAND_WORK = 5e10  # operations of a band factorisation that are still a matter of seconds
 _ROUNDS = 6  # of refinement
 _GAIN = 1e-6  # by which a round of Krylov iterations shrinks the residual; more would stagnate at the rounding
 _ROUGH_GAIN = 1e-3
@@ -72,10 +73,10 @@ def _solver(A: sp.csr_array, gain: float) -> Callable[[Array], Any]:
 
 
 def _local(A: sp.csr_array) -> bool:
-    """Whether states lead to near ones only, so that a factor stays sparse: by the profile of a reordering."""
+    """Whether a factor stays sparse or small, because states lead to near ones: by the width after a reordering."""
     order = sp.csgraph.reverse_cuthill_mckee(A, symmetric_mode=False)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     entries = A.tocoo()
-    width = np.abs(place[entries.row] - place[entries.col]).max(initial=0)
-    return bool(width <= _NEAR * len(order))
+    width = float(np.abs(place[entries.row] - place[entries.col]).max(initial=0))
+    return bool(width <= _NEAR * len(order) or len(order) * width**2 <= _BAND_WORK)

@@ -64,7 +64,7 @@ def policy_iteration(
     history: dict[str, list[float]] = {"residual": [], "changed": [], "seconds": []}
     began = perf_counter()
     # Large systems are solved roughly at first; a policy that goes on for ever has none, so that total rewards are not.
-    rough, values = mdp.criterion == "discounted" and mdp.n_states > DENSE, None
+    rough, values = mdp.criterion == "discounted" and mdp.n_states > DENSE, start_values(mdp, None)
     for n_iter in range(1, max_iter + 1):  # noqa: B007
         values = exact_values(mdp, choice, start=values, rough=rough)
         after, greedy, low, high = backup(mdp, values, n_jobs)

@@ -102,7 +102,7 @@ def online_search(
     Examples
     --------
     >>> from epicycle.control import online_search, worlds
-    >>> tiger = worlds.tiger()
+    >>> tiger = worlds.tiger(discount=0.5)
     >>> decision = online_search(tiger, [0.98, 0.02])
     >>> decision.action
     'open right'

@@ -161,11 +161,13 @@ class LQR:
         m = self.B.shape[-1]
         self.Q, self.R = riccati.cost("Q", Q, n), riccati.cost("R", R, m)
         self.N = riccati.matrix("N", np.zeros((n, m)) if N is None else N, n, m)
-        self.Q_final = None if Q_final is None else riccati.cost("Q_final", Q_final, n)
+        self.Q_final = None if Q_final is None else riccati.semidefinite("Q_final", riccati.cost("Q_final", Q_final, n))
         self.q, self.r, self.d = (
             riccati.vector(name, given, size) for name, given, size in (("q", q, n), ("r", r, m), ("d", d, n))
         )
-        self.noise = np.zeros((n, n)) if noise is None else riccati.cost("noise", noise, n)
+        self.noise = (
+            np.zeros((n, n)) if noise is None else riccati.semidefinite("noise", riccati.cost("noise", noise, n))
+        )
         riccati.check_costs(self.Q, self.N, self.R)
         given = (self.A, self.B, self.Q, self.R, self.N)
         self.n_steps = {len(M) for M in given if M.ndim == 3}

@@ -49,6 +49,14 @@ def cost(name: str, given: Any, n: int) -> Array:
     return np.asarray((M + M.swapaxes(-1, -2)) / 2)
 
 
+def semidefinite(name: str, M: Array) -> Array:
+    """The matrix, which has no eigenvalue below 0."""
+    low = float(np.linalg.eigvalsh(M).min())
+    if low < -1e-10 * max(float(np.abs(M).max()), np.finfo(float).tiny):
+        raise DataError(f"{name}: its smallest eigenvalue is {low:g}; expected none below 0")
+    return M
+
+
 def covariance_root(M: Array) -> Array:
     """S with S S' = M for a covariance that may be singular."""
     values, vectors = np.linalg.eigh(M)

@@ -146,7 +146,8 @@ def _reduced(data: Data, circles: Circles, setting: Setting) -> tuple[np.ndarray
     ws, linear = 2 * K + at, np.r_[0 : 2 * K, 3 * K : len(H)]
     cross = H[np.ix_(linear, ws)]
     solved = solve_normal_equations(H[np.ix_(linear, linear)], np.column_stack([cross, g[linear]])).x
-    M = H[np.ix_(ws, ws)] - cross.T @ solved[:, :K]
+    with np.errstate(over="ignore", invalid="ignore"):
+        M = H[np.ix_(ws, ws)] - cross.T @ solved[:, :K]
     if not np.isfinite(M).all():  # slow circles may be far larger than the values that they add up to
         raise DataError("X, y: the squares of times multiplied by values overflow; scale them down")
     return g[ws] - cross.T @ solved[:, K], (M + M.T) / 2

@@ -329,7 +329,8 @@ class LogisticObjective(Objective):
         if value is None or gradient is None or (self.intercept and self._curvature_in_b[0] != x.tobytes()):
             value, gradient = self.value_and_gradient(x, curvature=True)
         scale = max(abs(value), np.finfo(float).tiny)
-        kind, gap = "duality gap", self._duality_gap(gradient) / scale
+        with np.errstate(over="ignore"):
+            kind, gap = "duality gap", float(np.divide(self._duality_gap(gradient), scale))
         if not gap <= tol and self._newton_may_hold(gradient, tol * scale):
             newton = self._newton_bound(x) / scale
             if newton < gap:

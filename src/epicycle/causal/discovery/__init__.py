@@ -1,0 +1,1 @@
+"""Causal graphs from data: constraint-based, score-based, continuous and non-Gaussian search."""

@@ -1,0 +1,1 @@
+"""Identification of effects: formulas, proofs, estimates."""

@@ -1,0 +1,206 @@
+"""`FittedValueIteration`: values of continuous states by a regressor, with a model of the dynamics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epicycle.control.continuous import _fitting as fitting
+from epicycle.control.continuous._system import box_of, states_of, system_of
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import DataError, NotFittedError
+from epicycle.core._history import History
+from epicycle.core._parameters import check_parameter
+from epicycle.core._random import Seed, seed_of, stream
+from epicycle.core.estimator import in_catalogue
+
+Array = np.ndarray
+
+
+@in_catalogue("control", "G3", certificate="Bellman residual")
+class FittedValueIteration:
+    r"""Value iteration over a sample of continuous states, with any regressor in the place of a table.
+
+    .. math:: y_i = \max_a \Big\{ R(x_i, a) + \gamma V(f(x_i, a)) \Big\}, \qquad
+              V \leftarrow \text{fit of } y \text{ on } x
+
+    With a system that is not deterministic, `n_draws` next states are averaged.
+
+    Parameters
+    ----------
+    system : Simulator or callable
+        Simulator, or a function ``step(X, U)`` that gives (or draws) the next states of all rows.
+    actions : array (A, m), optional
+        Controls to choose from; by default those of the simulator.
+    reward, ended : callables, optional
+        ``reward(X, U, X_next)`` and ``ended(X)`` of all rows; by default those of the simulator.
+    n_draws : int, default=1
+        Next states that are averaged; 1 for deterministic systems.
+    random_state : int, Generator, RandomState or None, default=None
+        Sample of states, and the default regressor.
+
+    Attributes
+    ----------
+    regressor_ : estimator
+        The fitted values.
+    states_ : array (rows, n)
+        The sample.
+    history_ : History
+        Change of the values and what the regressor left of them, in each iteration.
+    certificate_ : Certificate
+        Residual of Bellman's equation on the sample. It proves nothing: fitted iterations need not converge.
+    n_iter_ : int
+        Number of iterations.
+
+    Examples
+    --------
+    >>> from epicycle import RandomForestRegressor
+    >>> from epicycle.control import FittedValueIteration, MountainCar
+    >>> car = MountainCar()
+    >>> model = FittedValueIteration(car, max_iter=5, random_state=0)
+    >>> model = model.fit(low=[-1.2, -0.07], high=[0.5, 0.07], n_samples=300)
+    >>> model.control([[-0.5, 0.0]]).shape
+    (1, 1)
+    """
+
+    _docs = fitting.FITTED_DOCS
+    regressor_: Any
+    states_: Array
+    history_: History
+    certificate_: Certificate
+    n_iter_: int
+
+    def __init__(
+        self,
+        system: Any,
+        *,
+        actions: Any = None,
+        reward: Any = None,
+        ended: Any = None,
+        regressor: Any = None,
+        discount: float = 0.99,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        n_draws: int = 1,
+        random_state: Seed = None,
+    ) -> None:
+        given = {"discount": discount, "max_iter": max_iter, "tol": tol, "random_state": random_state}
+        for name, value in given.items():
+            check_parameter("FittedValueIteration", name, value, fitting.DOMAINS[name])
+        check_parameter("FittedValueIteration", "n_draws", n_draws, fitting.DOMAINS["n_samples"])
+        self.system = system_of(system, actions, reward, ended)
+        self.regressor, self.discount, self.max_iter, self.tol = regressor, float(discount), max_iter, tol
+        self.n_draws, self.random_state = n_draws, random_state
+
+    def fit(self, X: Any = None, *, low: Any = None, high: Any = None, n_samples: int = 1000) -> FittedValueIteration:
+        """Fit values to a sample of states.
+
+        Parameters
+        ----------
+        X : array (rows, n), optional
+            The states. By default drawn evenly from a box.
+        low, high : arrays (n,), optional
+            The box, where X is not given.
+        n_samples : int, default=1000
+            Number of states to draw.
+
+        Returns
+        -------
+        FittedValueIteration
+            The object itself.
+        """
+        seed = seed_of(self.random_state)
+        if X is None:
+            check_parameter("FittedValueIteration.fit", "n_samples", n_samples, fitting.DOMAINS["n_samples"])
+            if low is None or high is None:
+                raise DataError("X=None; expected states, or low and high of a box to draw them from")
+            corners = box_of(low, high)
+            X = stream(seed, "states").uniform(*corners, size=(n_samples, len(corners[0])))
+        else:
+            X = np.asarray(X, dtype=np.float64)
+            if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
+                raise DataError(f"X: got shape {X.shape}; expected finite numbers (rows, n)")
+        X = X[~self.system.ended(X)]
+        if not len(X):
+            raise DataError("X: every state is an end; expected some that are not")
+        # Where the actions lead does not change: it is asked for once.
+        follow = [[self.system.follow(X, a) for _ in range(self.n_draws)] for a in range(len(self.system.actions))]
+        self.states_, self._fitted = X, False
+        self.regressor_ = fitting.regressor_of(self.regressor, seed)
+
+        def targets() -> Array:
+            q = np.empty((len(X), len(follow)))
+            for a, draws in enumerate(follow):
+                q[:, a] = np.mean([self._after(*draw) for draw in draws], axis=0)
+            return np.asarray(q.max(axis=1))
+
+        def fit(y: Array) -> Array:
+            self.regressor_ = fitting.regressor_of(self.regressor, seed).fit(X, y)
+            self._fitted = True
+            return fitting.predictions(self.regressor_, X)
+
+        self.history_, self.certificate_, self.n_iter_ = fitting.fitted_rounds(targets, fit, self.max_iter, self.tol)
+        return self
+
+    def _after(self, states: Array, rewards: Array, ended: Array) -> Array:
+        out = rewards.copy()
+        if self._fitted and not ended.all():
+            out[~ended] += self.discount * fitting.predictions(self.regressor_, states[~ended])
+        return out
+
+    def value(self, x: Any) -> Any:
+        """Values of states.
+
+        Parameters
+        ----------
+        x : array (n,) or (rows, n)
+            State, or several.
+
+        Returns
+        -------
+        float or array (rows,)
+        """
+        X, one = states_of("x", x, self._width())
+        values = np.where(self.system.ended(X), 0.0, fitting.predictions(self.regressor_, X))
+        return float(values[0]) if one else values
+
+    def action(self, x: Any) -> Any:
+        """Number of the best action: that whose reward and fitted value after it are largest, by the model.
+
+        Parameters
+        ----------
+        x : array (n,) or (rows, n)
+            State, or several.
+
+        Returns
+        -------
+        int or array (rows,)
+        """
+        X, one = states_of("x", x, self._width())
+        q = self.system.lookahead(X, lambda Z: fitting.predictions(self.regressor_, Z), self.discount)
+        for _ in range(self.n_draws - 1):
+            q += self.system.lookahead(X, lambda Z: fitting.predictions(self.regressor_, Z), self.discount)
+        best = q.argmax(axis=1)
+        return int(best[0]) if one else best
+
+    def control(self, x: Any, time: int = 0) -> Array:
+        """Control of the best action, for ``rollout(x, policy=...)`` of simulators.
+
+        Parameters
+        ----------
+        x : array (n,) or (rows, n)
+            State, or several.
+        time : int, default=0
+            Not used: the policy is the same at all times.
+
+        Returns
+        -------
+        array (m,) or (rows, m)
+        """
+        return np.asarray(self.system.actions[self.action(x)])
+
+    def _width(self) -> int:
+        if not hasattr(self, "certificate_"):
+            raise NotFittedError("FittedValueIteration is not fitted yet; call fit")
+        return int(self.states_.shape[1])
