@@ -130,6 +130,7 @@ FAMILIES = {
     "optim.teaching._duality": "programs and their optimality conditions",
     "optim.teaching._games": "games and saddle points",
     "plot._classification": "figures of classifiers",
+    "plot._principal_components": "figures of principal components",
     "plot._regression": "figures of regressions",
     "report._page": "the page of a report",
     "select._greedy_selection": "forward and backward selection",

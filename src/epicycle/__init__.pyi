@@ -94,8 +94,10 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    PCA as PCA,
     FactorAnalysis as FactorAnalysis,
     ProbabilisticPCA as ProbabilisticPCA,
+    TruncatedSVD as TruncatedSVD,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,

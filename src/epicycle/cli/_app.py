@@ -186,6 +186,38 @@ def _cluster(
     )
 
 
+@app.command("plan")
+def _plan(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A decision process: model.json, or the map of a grid such as grid.txt."),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="auto, policy_iteration, value_iteration, modified_policy_iteration or linear_program.",
+        ),
+    ] = "auto",
+    discount: Annotated[float | None, typer.Option("--discount", help="In the place of that of the file.")] = None,
+    tol: Annotated[float, typer.Option("--tol", help="Loss of the policy, relative to the largest value.")] = 1e-8,
+    seed: Seed = 0,  # noqa: ARG001 - every command takes it
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-plan in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Plan in a decision process: solve it, print policy and values with their certificate.
+
+    Writes report.html, report.json and policy.csv into DIR.
+    """
+    from epicycle.cli._plan import run_plan
+
+    run_plan(model, method=method, discount=discount, tol=tol, out=out, as_json=json, n_jobs=jobs)
+
+
 @app.command("predict")
 def _predict(
     model: Model,

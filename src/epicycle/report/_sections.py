@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from epicycle.report import _bars as bars, _charts as charts, _clusters as clusters
+from epicycle.report import _bars as bars, _charts as charts, _clusters as clusters, _planning as planning
 from epicycle.report._bars import sparkline
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, shown, text, whole
@@ -430,6 +430,8 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("data", "Data", "The data", data),
     ("number", "Number of clusters", "How many clusters", clusters.number_of_clusters),
     ("clusters", "Clusters", "The clusters", clusters.clusters),
+    ("policy", "Policy", "Policy and values", planning.policy),
+    ("bounds", "Certificate", "Certificate of the plan", planning.convergence),
     ("models", "Leaderboard", "Leaderboard", models),
     ("quality", "Test score", "Test score", quality),
     ("proof", "Certificate", "Certificate of the fit", proof),

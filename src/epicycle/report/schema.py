@@ -259,6 +259,35 @@ class ClusteringRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class PlannedState(TypedDict, total=False):
+    """One state of a plan; the bounds are those of its value."""
+
+    state: str
+    action: str
+    value: Number
+    lower: Number
+    upper: Number
+    terminal: bool
+
+
+class PlanningRecord(TypedDict, total=False):
+    """The plan of a decision process."""
+
+    method: str
+    states: int
+    actions: int
+    pairs: int
+    terminal: int
+    criterion: str
+    discount: Number
+    gain: Number  # of the average criterion
+    policy: Sequence[PlannedState]
+    cells: Sequence[Sequence[int]]  # row and column of each state of a grid
+    unreachable: Sequence[str]
+    history: Mapping[str, Numbers]  # "residual"
+    certificate: CertificateRecord
+
+
 class Record(TypedDict, total=False):
     """The input of a report."""
 
@@ -278,5 +307,6 @@ class Record(TypedDict, total=False):
     findings: Sequence[FindingRecord]
     curves: Curves
     clustering: ClusteringRecord
+    planning: PlanningRecord
     environment: Mapping[str, Any]
     reproduce: str
