@@ -124,10 +124,6 @@ def test_kalman_kernels_against_plain_formulas():
     assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), False, 0)[0])
 
 
-            control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), True)
-    assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), False)[0])
-
-
 LIMITS = (np.array([-1.0]), np.array([1.0]))
 
 
