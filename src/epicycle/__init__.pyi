@@ -35,10 +35,12 @@ from . import (
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
+    EffectRun as EffectRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
     cluster_table as cluster_table,
+    effect_table as effect_table,
     train as train,
 )
 from .bayes import (

@@ -51,6 +51,13 @@ def test_sweeps_are_bellmans_operator(index, threads):
         for _ in range(sweeps):
             theirs = np.where(acts, (reward + 0.9 * P @ theirs)[pairs], theirs)
         assert_allclose(ours, theirs)
+    theirs, stop = v.copy(), 0.01
+    for _ in range(200):
+        before, theirs = theirs, np.where(acts, (reward + 0.9 * P @ theirs)[pairs], theirs)
+        if np.ptp((theirs - before)[acts]) <= stop:
+            break
+    control.evaluate(matrix, reward, first, 0.9, pairs, ours := v.copy(), 200, threads, stop)
+    assert_allclose(ours, theirs)
 
 
 def test_in_place_and_by_priority():
@@ -89,7 +96,7 @@ def test_kalman_kernels_against_plain_formulas():
     y, a, c, x = rng.normal(size=(T, p)), rng.normal(size=(T, n)), rng.normal(size=(T, p)), np.zeros(n)
     y[2] = np.nan
     y[4, 0] = np.nan
-    value, pm, pc, fm, fc, _ = control.kalman_filter(y, A, C, W, V, a, c, x, P, True)
+    value, pm, pc, fm, fc, _ = control.kalman_filter(y, A, C, W, V, a, c, x, P, True, 0)
     total = 0.0
     for t in range(T):
         assert_allclose(pm[t], x)
@@ -113,5 +120,5 @@ def test_kalman_kernels_against_plain_formulas():
         assert_allclose(cov[t], P)
     for bad in (np.zeros((2, n, n)), np.zeros((1, n, n + 1))):
         with pytest.raises(ValueError, match="kalman: expected"):
-            control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), True)
-    assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), False)[0])
+            control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), True, 0)
+    assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), False, 0)[0])

@@ -186,6 +186,49 @@ def _cluster(
     )
 
 
+@app.command("effect")
+def _effect(
+    data: Data,
+    treatment: Annotated[str, typer.Option("--treatment", metavar="COLUMN", help="The column of two values.")],
+    outcome: Annotated[str, typer.Option("--outcome", metavar="COLUMN", help="The column that it acts on.")],
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            "--graph", metavar="FILE", help="The causal graph: a file, or text such as 'a -> t -> y; a -> y'."
+        ),
+    ] = None,
+    no_header: NoHeader = False,
+    drop: Drop = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Changed data sets for each refutation.")] = 10,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-effect in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Estimate the effect of a treatment: identification, overlap, balance, several estimates, sensitivity, doubts.
+
+    Writes report.html, report.json, effect.json and effect.py into DIR.
+    """
+    from epicycle.cli._effect import run_effect
+
+    run_effect(
+        data,
+        treatment=treatment,
+        outcome=outcome,
+        graph=graph,
+        header=not no_header,
+        drop=tuple(drop or ()),
+        repeats=repeats,
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
+
+
 @app.command("plan")
 def _plan(
     model: Annotated[

@@ -10,6 +10,7 @@ from epicycle.control.continuous._grid_solution import GridSolution
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
+from epicycle.control.filters._lqg import LQG, LQGSolution
 from epicycle.control.filters._particle_filter import ParticleFilter
 from epicycle.control.filters._unscented_kalman_filter import UnscentedKalmanFilter
 from epicycle.control.mdp._backward_induction import BackwardInductionSolution, backward_induction
@@ -54,6 +55,7 @@ from epicycle.control.systems._trajectory_solution import TrajectorySolution
 
 __all__ = [
     "DDP",
+    "LQG",
     "LQR",
     "MDP",
     "MPC",
@@ -71,6 +73,7 @@ __all__ = [
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
+    "LQGSolution",
     "LQRSolution",
     "LinearDynamics",
     "MDPEnvironment",
