@@ -4,8 +4,8 @@ Treatments that begin at different dates
 
 A law comes into force in some states in year 3, in others in year 6, and in some never; its effect grows by 1 a year.
 Least squares with effects of states and years also compares states that get the law with those that have it already,
-which gives the large effects of later years too little weight. Comparing every group with states that never have the law,
-and averaging afterwards, does not.
+which gives the large effects of later years too little weight. Comparing every group with states that never have the
+law, and averaging afterwards, does not.
 """
 
 import matplotlib.pyplot as plt
