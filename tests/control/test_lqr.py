@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from epicycle.control import LQR, controllability
+from epicycle.control import LQR, CartPole, controllability, linearize
 from epicycle.exceptions import DataError
 
 
@@ -126,3 +126,24 @@ def test_bad_models(change, message):
     given = {"A": np.eye(2), "B": np.ones((2, 1)), "Q": np.eye(2), "R": np.eye(1)} | change
     with pytest.raises(DataError, match=message):
         LQR(**given).solve()
+
+
+def test_linearisations_agree_and_are_checked():
+    cart, x, u = CartPole(integrator="rk4"), np.array([0.1, 0.2, 0.3, -0.4]), np.array([2.0])
+    value, A, B = linearize(cart, x, u, method="analytic", check=True)
+    assert_allclose(value, cart.step(x, u), rtol=1e-13)
+    for ours, exact in zip(linearize(cart, x, u), (value, A, B), strict=True):
+        assert_allclose(ours, exact, atol=1e-8)
+
+    class Wrong:
+        def step(self, x, u):
+            return np.array([x[0] * u[0], x[1]])
+
+        def derivatives(self, x, u):
+            return self.step(x, u), np.array([[u[0], 0.0], [0.0, 1.0]]), np.array([[x[0]], [1.0]])  # d f[1] / d u is 0
+
+    linearize(Wrong(), [1.0, 2.0], [3.0], method="analytic")
+    with pytest.raises(DataError, match=r"derivative of f\[1\] by u\[0\] is 1, and 0 by differences"):
+        linearize(Wrong(), [1.0, 2.0], [3.0], method="analytic", check=True)
+    with pytest.raises(DataError, match="no method derivatives"):
+        linearize(lambda x: x, [1.0], method="analytic")

@@ -80,7 +80,10 @@ class Options:
         return model_of(given, "effect_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
 
     def clipped(self, e: np.ndarray) -> np.ndarray:
-        return np.asarray(np.clip(e, self.clip, 1 - self.clip))
+        """Propensities within bounds, on the sides where a weight of this estimand would grow."""
+        low = self.clip if self.estimand in ("ate", "atc", "cate") else 0.0
+        high = 1 - self.clip if self.estimand in ("ate", "att", "cate") else 1.0
+        return np.asarray(np.clip(e, low, high))
 
 
 def propensity_scores(study: Study, options: Options, folds: np.ndarray | None = None) -> np.ndarray:

@@ -65,7 +65,8 @@ class TreatmentEffect(EffectResults):
         Folds of cross-fitting: every row meets nuisance models that did not see it. Folds follow from what the rows
         are, not from their order, so that a row of weight 2 is two rows.
     clip : float, default=0.01
-        Propensities are kept within [clip, 1 - clip] in weights.
+        Propensities are kept within [clip, 1 - clip] in weights; for "att" only from above and for "atc" only from
+        below, where weights grow.
     trim : {"crump"} or float, optional
         Leave out rows with a propensity outside [trim, 1 - trim], or outside the bounds of Crump et al., which give the
         smallest variance. The effect is then that of the rows that are left.
