@@ -106,11 +106,12 @@ Change improve_in_place(const DecisionProcess<I> &m, double *v, std::int64_t *ch
     return change;
 }
 
-// `sweeps` applications of the operator of one policy, v = R + discount P v over the chosen pairs; `other` is room for
-// as many values. The change is that of the last sweep.
+// At most `sweeps` applications of the operator of one policy, v = R + discount P v over the chosen pairs, until the
+// span of the change is at most `stop`; `other` is room for as many values. The change is that of the
+// last sweep.
 template <class I>
 Change evaluate(const DecisionProcess<I> &m, const std::int64_t *choice, double *v, double *other, std::size_t sweeps,
-                int threads) {
+                double stop, int threads) {
     const auto n = static_cast<std::ptrdiff_t>(m.states());
     double low = 0.0, high = 0.0;
     double *from = v, *to = other;
@@ -126,6 +127,7 @@ Change evaluate(const DecisionProcess<I> &m, const std::int64_t *choice, double 
             high = std::max(high, to[s] - from[s]);
         }
         std::swap(from, to);
+        if (high - low <= stop) break;
     }
     if (from != v) std::copy(from, from + n, v);
     return {low, high};

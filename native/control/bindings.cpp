@@ -96,7 +96,7 @@ void bind_bellman(nb::module_ &m) {
     m.def(
         "evaluate",
         [](P matrix, Vector<double> reward, Vector<std::int64_t> first, double discount, InOut1<std::int64_t> choice,
-           InOut1<double> values, std::size_t sweeps, int threads) {
+           InOut1<double> values, std::size_t sweeps, int threads, double stop) {
             constexpr const char *expected =
                 "evaluate: expected P (pairs, states) as CSR, reward (pairs,), first (states + 1,) rising from 0 to "
                 "pairs, choice (states,) of pairs or -1, values (states,)";
@@ -106,11 +106,11 @@ void bind_bellman(nb::module_ &m) {
             const int size = team(threads);
             nb::gil_scoped_release nogil;
             std::vector<double> other(mdp.states());
-            const Change c = evaluate(mdp, choice.data(), values.data(), other.data(), sweeps, size);
+            const Change c = evaluate(mdp, choice.data(), values.data(), other.data(), sweeps, stop, size);
             return std::make_tuple(c.low, c.high);
         },
         "P"_a.noconvert(), "reward"_a, "first"_a, "discount"_a, "choice"_a.noconvert(), "values"_a.noconvert(),
-        "sweeps"_a, "threads"_a);
+        "sweeps"_a, "threads"_a, "stop"_a = -1.0);
     m.def(
         "sweep_by_priority",
         [](P matrix, Vector<double> reward, Vector<std::int64_t> first, double discount, P leads,

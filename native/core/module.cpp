@@ -9,6 +9,7 @@ void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
 void bind_medoids(nb::module_ &m);
 void bind_cart(nb::module_ &m);
+void bind_causal_trees(nb::module_ &m);
 void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
@@ -68,5 +69,6 @@ NB_MODULE(_native, m) {
     bind("neighbors", "Exact nearest neighbours by brute force.", {bind_neighbors});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
-    bind("tree", "Boosted trees over binned features, and stumps.", {bind_tree, bind_tree_parts, bind_stumps});
+    bind("tree", "Boosted and causal trees over binned features, and stumps.",
+         {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
 }

@@ -35,10 +35,12 @@ from . import (
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
+    EffectRun as EffectRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
     cluster_table as cluster_table,
+    effect_table as effect_table,
     train as train,
 )
 from .bayes import (
@@ -94,8 +96,10 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    PCA as PCA,
     FactorAnalysis as FactorAnalysis,
     ProbabilisticPCA as ProbabilisticPCA,
+    TruncatedSVD as TruncatedSVD,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,

@@ -426,6 +426,16 @@ def test_trimming_by_the_rule_of_crump(study):
     assert_allclose(model.propensity_[~kept], first.propensity_[~kept])
 
 
+def test_rows_that_cannot_be_treated_do_not_enter_the_effect_on_the_treated(study):
+    """Controls far from all treated rows get no weight, also where their propensity is below the clip."""
+    X, y, t, _ = study
+    far = np.array([-60.0, 60.0, 0.0]) + np.random.default_rng(0).normal(size=(4000, 3))
+    both = np.r_[X, far], np.r_[y, np.full(4000, 1e4)]
+    model = TreatmentEffect("att", "ipw").fit(*both, treatment=np.r_[t, np.zeros(4000)])
+    assert abs(model.effect_ - 2.3) < 1
+    assert model.weights_[400:].max() < 1e-6
+
+
 def test_figures(study):
     pytest.importorskip("matplotlib")
     X, y, t, _ = study

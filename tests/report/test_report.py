@@ -237,3 +237,15 @@ def test_dark_colours_are_said_twice_alike():
     style = report.html({}).partition("<style>")[2].partition("</style>")[0]
     first, second = re.findall(r"color-scheme: dark;(.*?)\}", style, re.DOTALL)
     assert first == second
+
+
+def test_a_plan_of_nonsense_is_a_page():
+    nonsense = {
+        "planning": {
+            "policy": [None, {"value": "x", "lower": []}, 3],
+            "cells": [["a"], [1e9, 2], None],
+            "certificate": 7,
+        }
+    }
+    assert report.html(nonsense).startswith("<!DOCTYPE html>")
+    assert "<script>alert" not in report.html({"planning": {"method": "<script>alert(1)</script>", "states": 2}})

@@ -25,7 +25,15 @@ def improve_in_place(
     P: Any, reward: Array, first: Array, discount: float, values: Array, choice: Array
 ) -> tuple[float, float]: ...
 def evaluate(
-    P: Any, reward: Array, first: Array, discount: float, choice: Array, values: Array, sweeps: int, threads: int
+    P: Any,
+    reward: Array,
+    first: Array,
+    discount: float,
+    choice: Array,
+    values: Array,
+    sweeps: int,
+    threads: int,
+    stop: float = ...,
 ) -> tuple[float, float]: ...
 def sweep_by_priority(
     P: Any,

@@ -122,3 +122,27 @@ def sum_ranges(gh: Array, order: Array, begin: Array, end: Array, measure: Array
 def sums_of_ranges(sums: Array, measure: Array) -> Array: ...
 def plan_bundles(rows: Array, n_bins: Array, eligible: Array, threads: int) -> tuple[Array, Array, Array, Array]: ...
 def bundle_rows(rows: Array, places: Array, n_codes: Array, n_bins: Array, out: Array, threads: int) -> None: ...
+def grow_causal(
+    bins: Array,
+    y: Array,
+    t: Array,
+    weight: Array,
+    min_leaf: int,
+    max_features: int,
+    max_samples: float,
+    balance: float,
+    groups: int,
+    per_group: int,
+    seed: int,
+    threads: int,
+) -> tuple[Array, Array, Array]: ...
+def predict_causal(
+    first: Array,
+    splits: Array,
+    moments: Array,
+    per_group: int,
+    bins: Array,
+    effect: Array,
+    variance: Array,
+    threads: int,
+) -> None: ...

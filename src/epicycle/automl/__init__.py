@@ -1,18 +1,21 @@
-"""Automatic training on tables and clustering of them: :func:`train`, :func:`cluster_table`, and their parts."""
+"""Automatic training on tables, clustering and effects: :func:`train`, :func:`cluster_table`, :func:`effect_table`."""
 
 from epicycle.automl._parts import Parts, read_parts
 from epicycle.automl._train import train
 from epicycle.automl._training_run import TrainingRun
 from epicycle.automl.clustering import ClusteringRun, cluster_table
+from epicycle.automl.effects import EffectRun, effect_table
 from epicycle.automl.tables import TableEncoder, TableModel, read_table
 
 __all__ = [
     "ClusteringRun",
+    "EffectRun",
     "Parts",
     "TableEncoder",
     "TableModel",
     "TrainingRun",
     "cluster_table",
+    "effect_table",
     "read_parts",
     "read_table",
     "train",

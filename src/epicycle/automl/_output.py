@@ -29,6 +29,21 @@ def check_folder(directory: str | os.PathLike[str]) -> Path:
     return target
 
 
+#: Entries of docstrings that the commands on tables share.
+TABLE_DOCS: Mapping[str, str] = {
+    "header": "header : bool, default={default}\n"
+    "    Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...",
+    "drop": "drop : list of str, optional\n    Columns to leave out.",
+    "seed": "seed : int, default={default}",
+    "n_jobs": "n_jobs : int, optional\n    Number of threads; None chooses by the size of the work.",
+    "progress": "progress : bool or callable, optional\n"
+    "    Whether to print progress; a callable gets each line. By default on terminals.",
+    "directory": "directory : str or path\n    Is created; its parent has to exist.",
+    "more": "more : dict of callables, optional\n"
+    "    Further files by name, each a function that writes to the path it is given.",
+}
+
+
 def write_folder(directory: str | os.PathLike[str], files: Mapping[str, Callable[[Path], None]]) -> Path:
     """Write all files into a temporary folder beside the target, then move them into place.
 

@@ -12,13 +12,15 @@ from typing import Any
 from epicycle.automl._budget import Budget
 from epicycle.automl._job import Job
 from epicycle.automl._messages import Messages
-from epicycle.automl._output import check_folder
+from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._parts import read_parts
 from epicycle.automl._training_run import TrainingRun
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._settings import config
 
 
+@documented(TABLE_DOCS)
 def train(
     data: Any,
     target: str | None = None,
@@ -70,23 +72,10 @@ def train(
     order : str, optional
         A column of time: the last rows are the test set, and every fold is predicted from the rows before it. "auto"
         finds a column of dates by which the rows are sorted already, None splits at random.
-    header : bool, default=True
-        Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
-    drop : list of str, optional
-        Columns to leave out.
     models : str or list of str, optional
         Methods to try, by name or prefix: ``["ridge", "GradientBoosting"]``.
-    seed : int, default=0
     out : str or path, optional
         A folder for model.epi, metrics.json, predictions.csv and train.py, as :meth:`TrainingRun.save` writes them.
-    n_jobs : int, optional
-        Number of threads; None chooses by the size of the work.
-    progress : bool or callable, optional
-        Whether to print progress; a callable gets each line. By default on terminals.
-
-    Returns
-    -------
-    TrainingRun
 
     Examples
     --------

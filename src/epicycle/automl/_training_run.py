@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow
 
 from epicycle.automl._metrics import Metric
-from epicycle.automl._output import write_folder
+from epicycle.automl._output import TABLE_DOCS, write_folder
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.automl.tables._table_model import TableModel
 from epicycle.core._certificate import Certificate
 from epicycle.core._checks import optional_import
+from epicycle.core._docs import documented
 from epicycle.io import save
 from epicycle.io._atomic import write_atomically
 from epicycle.io._files import current_versions
@@ -209,22 +210,11 @@ class TrainingRun:
 
     # ---------------------------------------------------------------------------------------------- files
 
+    @documented(TABLE_DOCS)
     def save(
         self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
     ) -> Path:
-        """Write model.epi, metrics.json, predictions.csv and train.py into a folder, all of them or none.
-
-        Parameters
-        ----------
-        directory : str or path
-            Is created; its parent has to exist.
-        more : dict of callables, optional
-            Further files by name, each a function that writes to the path it is given.
-
-        Returns
-        -------
-        Path
-        """
+        """Write model.epi, metrics.json, predictions.csv and train.py into a folder, all of them or none."""
         files: dict[str, Callable[[Path], None]] = {
             "model.epi": lambda path: save(self.model_, path),
             "metrics.json": lambda path: write_text(path, json.dumps(plain(self.metrics()), indent=2) + "\n"),

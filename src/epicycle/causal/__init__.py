@@ -26,15 +26,27 @@ from epicycle.causal.sensitivity._omitted_variable_bias import OmittedVariableBi
 from epicycle.causal.sensitivity._refutation import Refutation, Refutations
 from epicycle.causal.sensitivity._refute import refute
 from epicycle.causal.sensitivity._rosenbaum_bounds import RosenbaumBounds, rosenbaum_bounds
+from epicycle.causal.structural._additive_noise import AdditiveNoise
+from epicycle.causal.structural._causation_bounds import CausationBounds, causation_bounds
+from epicycle.causal.structural._causation_probabilities import CausationProbabilities
+from epicycle.causal.structural._counterfactual import Counterfactual
+from epicycle.causal.structural._effect_size import EffectSize
+from epicycle.causal.structural._mediation_effects import MediationEffects
+from epicycle.causal.structural._structural_causal_model import StructuralCausalModel
 
 __all__ = [
+    "AdditiveNoise",
     "CausalEstimate",
     "CausalGraph",
+    "CausationBounds",
+    "CausationProbabilities",
     "ConfidenceSet",
     "Contrast",
+    "Counterfactual",
     "DifferenceInDifferences",
     "Discovery",
     "EValue",
+    "EffectSize",
     "Hedge",
     "HypothesisTest",
     "Identification",
@@ -43,15 +55,18 @@ __all__ = [
     "Instrument",
     "InstrumentalVariables",
     "MarkovEquivalence",
+    "MediationEffects",
     "OmittedVariableBias",
     "Path",
     "Refutation",
     "Refutations",
     "RegressionDiscontinuity",
     "RosenbaumBounds",
+    "StructuralCausalModel",
     "SyntheticControl",
     "TreatmentEffect",
     "WitnessModel",
+    "causation_bounds",
     "check_implications",
     "discover",
     "e_value",

@@ -186,6 +186,81 @@ def _cluster(
     )
 
 
+@app.command("effect")
+def _effect(
+    data: Data,
+    treatment: Annotated[str, typer.Option("--treatment", metavar="COLUMN", help="The column of two values.")],
+    outcome: Annotated[str, typer.Option("--outcome", metavar="COLUMN", help="The column that it acts on.")],
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            "--graph", metavar="FILE", help="The causal graph: a file, or text such as 'a -> t -> y; a -> y'."
+        ),
+    ] = None,
+    no_header: NoHeader = False,
+    drop: Drop = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Changed data sets for each refutation.")] = 10,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-effect in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Estimate the effect of a treatment: identification, overlap, balance, several estimates, sensitivity, doubts.
+
+    Writes report.html, report.json, effect.json and effect.py into DIR.
+    """
+    from epicycle.cli._effect import run_effect
+
+    run_effect(
+        data,
+        treatment=treatment,
+        outcome=outcome,
+        graph=graph,
+        header=not no_header,
+        drop=tuple(drop or ()),
+        repeats=repeats,
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
+
+
+@app.command("plan")
+def _plan(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A decision process: model.json, or the map of a grid such as grid.txt."),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            help="auto, policy_iteration, value_iteration, modified_policy_iteration or linear_program.",
+        ),
+    ] = "auto",
+    discount: Annotated[float | None, typer.Option("--discount", help="In the place of that of the file.")] = None,
+    tol: Annotated[float, typer.Option("--tol", help="Loss of the policy, relative to the largest value.")] = 1e-8,
+    seed: Seed = 0,  # noqa: ARG001 - every command takes it
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-plan in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Plan in a decision process: solve it, print policy and values with their certificate.
+
+    Writes report.html, report.json and policy.csv into DIR.
+    """
+    from epicycle.cli._plan import run_plan
+
+    run_plan(model, method=method, discount=discount, tol=tol, out=out, as_json=json, n_jobs=jobs)
+
+
 @app.command("predict")
 def _predict(
     model: Model,

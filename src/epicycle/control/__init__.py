@@ -10,6 +10,7 @@ from epicycle.control.continuous._grid_solution import GridSolution
 from epicycle.control.filters._extended_kalman_filter import ExtendedKalmanFilter
 from epicycle.control.filters._kalman_filter import KalmanFilter
 from epicycle.control.filters._kalman_result import KalmanFilterResult, KalmanSmootherResult
+from epicycle.control.filters._lqg import LQG, LQGSolution
 from epicycle.control.filters._particle_filter import ParticleFilter
 from epicycle.control.filters._unscented_kalman_filter import UnscentedKalmanFilter
 from epicycle.control.mdp._backward_induction import BackwardInductionSolution, backward_induction
@@ -22,6 +23,7 @@ from epicycle.control.mdp._policy_iteration import (
     modified_policy_iteration,
     policy_iteration,
 )
+from epicycle.control.mdp._read_mdp import read_mdp
 from epicycle.control.mdp._value_iteration import value_iteration
 from epicycle.control.pomdp._heuristic_search import heuristic_search_value_iteration
 from epicycle.control.pomdp._incremental_pruning import incremental_pruning
@@ -53,6 +55,7 @@ from epicycle.control.systems._trajectory_solution import TrajectorySolution
 
 __all__ = [
     "DDP",
+    "LQG",
     "LQR",
     "MDP",
     "MPC",
@@ -70,6 +73,7 @@ __all__ = [
     "KalmanFilter",
     "KalmanFilterResult",
     "KalmanSmootherResult",
+    "LQGSolution",
     "LQRSolution",
     "LinearDynamics",
     "MDPEnvironment",
@@ -103,6 +107,7 @@ __all__ = [
     "policy_evaluation",
     "policy_iteration",
     "qmdp",
+    "read_mdp",
     "value_iteration",
     "worlds",
 ]

@@ -17,7 +17,79 @@ from epicycle.data import Batch, Data, as_data
 from epicycle.decomposition._models import LOG_2PI, row_densities, row_factors
 
 
-class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped
+class FactorDensity(Estimator):
+    """The normal density of factor models."""
+
+    @abstractmethod
+    def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(mean, loadings as rows, noise variance of every column); `singular`: whether there may be no noise."""
+
+    def score_samples(self, X: Any) -> Any:
+        """The log-likelihood of every row; of one with missing entries that of the others.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return engine.map(_densities_of_batch, self._predict_data(X, missing=True), *self._model())
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean log-likelihood of rows X.
+
+        Parameters
+        ----------
+        y : ignored
+        """
+        self._check_fitted()
+        name = type(self).__name__
+        data = as_data(X, None, sample_weight, estimator_name=name, check_finite=False, missing=True)
+        self._check_features(X, data, reset=False)
+        value, weight = engine.sum(_score_of_batch, data, *self._model())
+        return float(value / weight)
+
+    def get_covariance(self) -> np.ndarray:
+        """The covariance of the model: that of the loadings with the noise on the diagonal.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        _, W, noise = self._model(singular=True)
+        return np.asarray(W.T @ W + np.diag(noise))
+
+    def get_precision(self) -> np.ndarray:
+        """The inverse of the covariance of the model.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        _, W, noise = self._model()
+        scaled = W / noise
+        inner = np.linalg.solve(np.eye(len(W)) + scaled @ W.T, scaled)
+        precision = np.diag(1.0 / noise) - scaled.T @ inner
+        return np.asarray((precision + precision.T) / 2)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Rows drawn from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : None, int, Generator or RandomState
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        mean, W, noise = self._model()
+        rng = stream(random_state, "sample")
+        Z = rng.standard_normal((int(n_samples), len(W)))
+        return np.asarray(mean + Z @ W + rng.standard_normal((int(n_samples), len(mean))) * np.sqrt(noise))
+
+
+class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDensity):  # type: ignore[misc]  # untyped
     """Base of the factor models."""
 
     _takes_sparse = True
@@ -92,68 +164,9 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             )
         return np.asarray(Z @ self.components_ + self.mean_)
 
-    def score_samples(self, X: Any) -> Any:
-        """The log-likelihood of every row; of one with missing entries that of the others.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return engine.map(_densities_of_batch, self._predict_data(X, missing=True), *self._model())
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean log-likelihood of rows X."""
-        self._check_fitted()
-        name = type(self).__name__
-        data = as_data(X, None, sample_weight, estimator_name=name, check_finite=False, missing=True)
-        self._check_features(X, data, reset=False)
-        value, weight = engine.sum(_score_of_batch, data, *self._model())
-        return float(value / weight)
-
-    def _model(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._check_fitted()
         return self.mean_, self._uncorrelated()[0], self._noise()
-
-    def get_covariance(self) -> np.ndarray:
-        """The covariance of the model: that of the loadings with the noise on the diagonal.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-        """
-        _, W, noise = self._model()
-        return np.asarray(W.T @ W + np.diag(noise))
-
-    def get_precision(self) -> np.ndarray:
-        """The inverse of the covariance of the model.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-        """
-        _, W, noise = self._model()
-        scaled = W / noise
-        inner = np.linalg.solve(np.eye(len(W)) + scaled @ W.T, scaled)
-        precision = np.diag(1.0 / noise) - scaled.T @ inner
-        return np.asarray((precision + precision.T) / 2)
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Rows drawn from the model.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        random_state : None, int, Generator or RandomState
-            Seed.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
-        mean, W, noise = self._model()
-        rng = stream(random_state, "sample")
-        Z = rng.standard_normal((int(n_samples), len(W)))
-        return np.asarray(mean + Z @ W + rng.standard_normal((int(n_samples), len(mean))) * np.sqrt(noise))
 
     @property
     def _n_features_out(self) -> int:

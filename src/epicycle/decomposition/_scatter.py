@@ -93,10 +93,13 @@ def _moments(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, int]:
     return M, batch.n_rows if batch.weight is None else int(np.count_nonzero(batch.weight))
 
 
-def scatter_of(data: Data, n_jobs: int | None) -> Scatter | None:
-    """Mean and covariance of all rows; None where entries are missing."""
+def scatter_of(data: Data, n_jobs: int | None, *, as_factor: bool = True) -> Scatter | None:
+    """Mean and covariance of all rows; None where entries are missing.
+
+    `as_factor`: whether fewer rows than columns are kept as a factor, and rows that do not differ are refused.
+    """
     n, p = data.n_rows, data.n_features
-    if isinstance(data, ArrayData) and not data.sparse and n is not None and n < p:
+    if as_factor and isinstance(data, ArrayData) and not data.sparse and n is not None and n < p:
         return _rows_as_factor(data)
     require_memory(8.0 * p * p * 4, f"the covariance of {p} columns", "take fewer columns, or rows in memory, n < p")
     shift = np.nan_to_num(shift_of(data, targets=False), posinf=0.0, neginf=0.0)
@@ -111,7 +114,8 @@ def scatter_of(data: Data, n_jobs: int | None) -> Scatter | None:
     lost = np.diagonal(S) <= (64 * np.finfo(float).eps) ** 2 * ((shift + s) ** 2 + s**2)
     if lost.any():  # constant but for rounding
         S[lost], S[:, lost] = 0.0, 0.0
-    return _required(Scatter(shift + s, weight, counted, S=(S + S.T) / 2))
+    found = Scatter(shift + s, weight, counted, S=(S + S.T) / 2)
+    return _required(found) if as_factor else found
 
 
 def _rows_as_factor(data: ArrayData) -> Scatter | None:

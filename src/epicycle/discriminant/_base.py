@@ -23,6 +23,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import ArrayLike, Domain, NoneOr, Real
 from epicycle.core._solution import Solution
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Data
 from epicycle.discriminant._incomplete import Structure, complete
@@ -75,6 +76,9 @@ converged_ : bool""",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("discriminant_attributes",)
     _parameters: ClassVar[Mapping[str, Domain]] = {"priors": NoneOr(ArrayLike()), "tol": Real(minimum=0)}
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="discriminant", catalogue=("B1",), engines=("memory", "files", "dask"), certificate="closed form"
+    )
     _takes_sparse: ClassVar[bool] = True
     #: What the message about too few classes says, or None where one class is enough.
     _single_class: ClassVar[str | None] = None

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from epicycle.core._parameters import AnyOf, Choice, Domain, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.discriminant._base import DiscriminantAnalysis, Solved
@@ -84,9 +83,6 @@ class GaussianDiscriminantAnalysis(DiscriminantAnalysis):
         "covariance": Choice("shared", "per-class", "diagonal", "spherical"),
         "shrinkage": NoneOr(AnyOf(Choice("ledoit-wolf", "oas"), Real(0, 1))),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="discriminant", catalogue=("B1",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
 
     covariance: str
     shrinkage: Any

@@ -16,7 +16,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch, Data
 from epicycle.discriminant._base import DiscriminantAnalysis, Solved
@@ -116,9 +115,6 @@ class LinearDiscriminantAnalysis(
         "store_covariance": Boolean(),
         "covariance_estimator": ESTIMATOR,
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="discriminant", catalogue=("B1",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
 
     solver: str
     shrinkage: Any

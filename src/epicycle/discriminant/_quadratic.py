@@ -12,7 +12,6 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Choice, Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.discriminant._base import DiscriminantAnalysis, Solved
@@ -75,9 +74,6 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         "store_covariance": Boolean(),
         "covariance_estimator": ESTIMATOR,
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="discriminant", catalogue=("B1",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
     _single_class: ClassVar[str | None] = (
         "y: The number of classes has to be greater than one. Got {} class (needs samples of at least 2 classes)."
     )

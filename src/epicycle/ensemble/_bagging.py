@@ -40,7 +40,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
         Number of classes.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
         Out-of-bag probabilities, where `oob_score` is set; NaN for rows that all members drew.
-    %(bagging_attributes)s
 
     Examples
     --------
@@ -201,7 +200,6 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]  # the mi
     ----------
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Out-of-bag predictions, where `oob_score` is set; NaN for rows that all members drew.
-    %(bagging_attributes)s
 
     Examples
     --------

@@ -98,6 +98,7 @@ n_iter_ : int
         "fit_sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
         "    Rows are drawn with probabilities in proportion to their weights: a row of weight 3 as three equal rows.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("bagging_attributes",)
     _parameters: ClassVar[dict[str, Domain]] = {
         "estimator": NoneOr(InstanceOf(BaseEstimator)),
         "n_estimators": Integer(1),

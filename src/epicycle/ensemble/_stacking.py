@@ -265,6 +265,7 @@ class StackingClassifier(ClassifierMixin, Stacking):  # type: ignore[misc]  # th
 
     Parameters
     ----------
+    %(estimators)s
         Regressors are taken too.
     final_estimator : estimator, optional
         g; by default :class:`LogisticRegression`.

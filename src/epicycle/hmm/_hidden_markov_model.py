@@ -133,7 +133,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
 
     _docs: ClassVar[dict[str, str]] = {
         "X": "X : array or data frame of shape (n_samples, n_features), or list of them\n    Sequences, as for `fit`.",
-        "sequences": "lengths, groups : array-like, optional\n    Which rows are a sequence, as for `fit`.",
+        "lengths": "lengths, groups : array-like, optional\n    Which rows are a sequence, as for `fit`.",
     }
 
     startprob_: np.ndarray
@@ -314,26 +314,13 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         return sequences, model.smoothed(sequences, log_e, parameters, self.n_jobs, **wanted)
 
     def predict(self, X: Any, lengths: Any = None, groups: Any = None) -> np.ndarray:
-        """The state of every row, by `algorithm`.
-
-        Parameters
-        ----------
-        %(sequences)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The state of every row, by `algorithm`."""
         if self.algorithm == "map":
             return np.asarray(self.predict_proba(X, lengths, groups).argmax(axis=1))
         return self.decode(X, lengths, groups)[1]
 
     def decode(self, X: Any, lengths: Any = None, groups: Any = None) -> tuple[float, np.ndarray]:
         """The most probable path of states, by Viterbi's algorithm.
-
-        Parameters
-        ----------
-        %(sequences)s
 
         Returns
         -------
@@ -350,10 +337,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
     def predict_proba(self, X: Any, lengths: Any = None, groups: Any = None) -> np.ndarray:
         """P(state | whole sequence) of every row.
 
-        Parameters
-        ----------
-        %(sequences)s
-
         Returns
         -------
         ndarray of shape (n_samples, n_states)
@@ -363,26 +346,12 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         return sequences.as_given(found.posterior)
 
     def score_samples(self, X: Any, lengths: Any = None, groups: Any = None) -> np.ndarray:
-        """log p(x_t | the rows of its sequence before it) of every row; their sum is the score.
-
-        Parameters
-        ----------
-        %(sequences)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """log p(x_t | the rows of its sequence before it) of every row; their sum is the score."""
         sequences, found = self._smoothed(X, lengths, groups, posteriors=False, by_step=True)
         return sequences.as_given(found.by_step)
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None, groups: Any = None) -> float:
-        """The log-likelihood of all sequences.
-
-        Parameters
-        ----------
-        %(sequences)s
-        """
+        """The log-likelihood of all sequences."""
         sequences, found = self._smoothed(X, lengths, groups, posteriors=False)
         _refuse_lengths_as_y(y, len(sequences.X))
         return float(found.log_likelihood.sum())

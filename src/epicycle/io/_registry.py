@@ -91,6 +91,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.History": ("epicycle.core._history", "History", Form(dict, _build)),
     "epicycle.control.FittedQIteration": ("epicycle.control.continuous._fitted_q_iteration", "FittedQIteration", _OWN),
     "epicycle.causal.Constant": ("epicycle.causal.effects._nuisance", "Constant", _DATACLASS),
+    "epicycle.causal.CausalForest": ("epicycle.causal.effects._causal_forest", "CausalForest", _DATACLASS),
     "epicycle.causal.RowEffects": ("epicycle.causal.effects._meta_learners", "RowEffects", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),

@@ -76,13 +76,23 @@ class SparsifyMixin:
     coef_: Any
 
     def sparsify(self) -> Self:
-        """Turn `coef_` into a sparse matrix, which saves memory where most coefficients are zero."""
+        """Turn `coef_` into a sparse matrix, which saves memory where most coefficients are zero.
+
+        Returns
+        -------
+        self
+        """
         self._check_fitted()  # type: ignore[attr-defined]
         self.coef_ = sp.csr_array(self.coef_)
         return self
 
     def densify(self) -> Self:
-        """Turn `coef_` into an array, as it is after `fit`."""
+        """Turn `coef_` into an array, as it is after `fit`.
+
+        Returns
+        -------
+        self
+        """
         self._check_fitted()  # type: ignore[attr-defined]
         self.coef_ = dense_coef(self.coef_)
         return self

@@ -20,6 +20,7 @@ from epicycle import _native, engine
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Batch, Data, as_data
 from epicycle.naive_bayes._log_odds import LogOdds
@@ -64,6 +65,9 @@ n_iter_ : int
 converged_ : bool""",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("naive_attributes",)
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="naive_bayes", catalogue=("B2",), engines=("memory", "files", "dask"), certificate="closed form"
+    )
     _parameters: ClassVar[Mapping[str, Domain]] = {"calibration": NoneOr(Choice("temperature"))}
     #: Whether NaN means a missing entry, which is left out.
     _takes_missing: ClassVar[bool] = False

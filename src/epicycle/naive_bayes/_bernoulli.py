@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._parameters import Domain, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, Statistic
-from epicycle.naive_bayes._discrete import DiscreteNaiveBayes, count_terms, log_of_counts, weighted_counts
+from epicycle.naive_bayes._discrete import (
+    DISCRETE_DEFAULTS,
+    DiscreteArguments,
+    DiscreteNaiveBayes,
+    count_terms,
+    log_of_counts,
+    weighted_counts,
+)
 
 
 class BernoulliNB(DiscreteNaiveBayes):
@@ -31,13 +37,6 @@ class BernoulliNB(DiscreteNaiveBayes):
     binarize : float or None, default=0.0
         Entries above it are 1, others 0. With None they are taken as they are.
 
-    Attributes
-    ----------
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        The counts N.
-    feature_log_prob_ : ndarray of shape (n_classes, n_features)
-        Logarithms of theta.
-
     Examples
     --------
     >>> from epicycle import BernoulliNB
@@ -48,28 +47,15 @@ class BernoulliNB(DiscreteNaiveBayes):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**DiscreteNaiveBayes._parameters, "binarize": NoneOr(Real())}
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="naive_bayes", catalogue=("B2",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
     _takes_missing: ClassVar[bool] = True
 
     binarize: float | None
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("feature_count_", "feature_log_prob_")
     feature_count_: np.ndarray
     feature_log_prob_: np.ndarray
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_alpha: float = 0.0,
-        calibration: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    @stores_arguments(**DISCRETE_DEFAULTS)
+    def __init__(self, *, binarize: float | None = 0.0, **shared: Unpack[DiscreteArguments]) -> None: ...
 
     def _events(self, data: Data) -> Any:
         return partial(presence_counts, threshold=self.binarize)

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Integer, NoneOr
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.data._categories import LevelEncoder, category_columns, learn_levels
 from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, Statistic, dense
-from epicycle.naive_bayes._discrete import DiscreteNaiveBayes, log_of_counts, refuse_negative
+from epicycle.naive_bayes._discrete import (
+    DISCRETE_DEFAULTS,
+    DiscreteArguments,
+    DiscreteNaiveBayes,
+    log_of_counts,
+    refuse_negative,
+)
 
 
 @dataclass(frozen=True)
@@ -105,27 +110,13 @@ class CategoricalNB(TableNaiveBayes):
         **DiscreteNaiveBayes._parameters,
         "min_categories": NoneOr(AnyOf(Integer(minimum=1), ArrayLike())),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="naive_bayes", catalogue=("B2",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
 
     min_categories: Any
     category_count_: list[np.ndarray]
     feature_log_prob_: list[np.ndarray]
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-        prior_alpha: float = 0.0,
-        calibration: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    @stores_arguments(**DISCRETE_DEFAULTS)
+    def __init__(self, *, min_categories: Any = None, **shared: Unpack[DiscreteArguments]) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,14 +7,20 @@ With N_j - N_cj the counts outside class c,  theta_cj = (N_j - N_cj + alpha_j) /
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._parameters import Boolean, Domain
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.naive_bayes._base import LEAST_LOG, Statistic
-from epicycle.naive_bayes._discrete import DiscreteNaiveBayes, log_of_counts, weighted_counts
+from epicycle.naive_bayes._discrete import (
+    DISCRETE_DEFAULTS,
+    DiscreteArguments,
+    DiscreteNaiveBayes,
+    log_of_counts,
+    weighted_counts,
+)
 from epicycle.naive_bayes._multinomial import MultinomialNB
 
 
@@ -55,19 +61,8 @@ class ComplementNB(MultinomialNB):
 
     norm: bool
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        norm: bool = False,
-        prior_alpha: float = 0.0,
-        calibration: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    @stores_arguments(**DISCRETE_DEFAULTS)
+    def __init__(self, *, norm: bool = False, **shared: Unpack[DiscreteArguments]) -> None: ...
 
     def _learn(self, statistic: Statistic) -> float:
         self.feature_count_ = statistic[1]

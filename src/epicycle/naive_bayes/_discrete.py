@@ -13,12 +13,35 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.naive_bayes._base import NaiveBayes
 
 #: The least alpha with force_alpha=False.
 _LEAST_ALPHA = 1e-10
+
+
+class DiscreteArguments(SharedArguments, total=False):
+    """Arguments of the constructors of models from counts."""
+
+    alpha: Any
+    force_alpha: bool
+    fit_prior: bool
+    class_prior: Any
+    prior_alpha: float
+    calibration: str | None
+
+
+DISCRETE_DEFAULTS: Mapping[str, Any] = {
+    "alpha": 1.0,
+    "force_alpha": True,
+    "fit_prior": True,
+    "class_prior": None,
+    "prior_alpha": 0.0,
+    "calibration": None,
+    "n_jobs": None,
+}
 
 
 class DiscreteNaiveBayes(NaiveBayes):
@@ -34,6 +57,8 @@ class DiscreteNaiveBayes(NaiveBayes):
     Whether the probabilities of classes follow their weights, or are equal.""",
         "class_prior": """class_prior : array-like of shape (n_classes,), optional
     Probabilities of the classes, in place of learnt ones.""",
+        "feature_count_": "feature_count_ : ndarray of shape (n_classes, n_features)\n    The counts N.",
+        "feature_log_prob_": "feature_log_prob_ : ndarray of shape (n_classes, n_features)\n    Logarithms of theta.",
         "prior_alpha": """prior_alpha : float, default={default}
     Pseudo-count of every class, for probabilities of classes that are the maximum of a posterior too.""",
     }

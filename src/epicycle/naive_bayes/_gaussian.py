@@ -15,7 +15,6 @@ import numpy as np
 from epicycle import _native
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Domain, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.naive_bayes._base import CodedRows, NaiveBayes, Statistic, dense
@@ -60,9 +59,6 @@ class GaussianNB(NaiveBayes):
         "priors": NoneOr(ArrayLike()),
         "var_smoothing": Real(minimum=0),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="naive_bayes", catalogue=("B2",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
     _takes_missing: ClassVar[bool] = True
 
     priors: Any

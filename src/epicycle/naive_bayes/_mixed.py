@@ -14,7 +14,6 @@ import numpy as np
 from epicycle import engine
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch, Data
 from epicycle.data._quantiles import digit_counts, select_by_digits
@@ -84,9 +83,6 @@ class MixedNB(TableNaiveBayes):
         "class_prior": NoneOr(InstanceOf(list, tuple, np.ndarray)),
         "prior_alpha": Real(minimum=0),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="naive_bayes", catalogue=("B2",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
 
     kinds: Any
     numeric: str

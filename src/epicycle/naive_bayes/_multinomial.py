@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, Statistic
 from epicycle.naive_bayes._discrete import (
+    DISCRETE_DEFAULTS,
+    DiscreteArguments,
     DiscreteNaiveBayes,
     count_terms,
     log_of_counts,
@@ -28,13 +29,6 @@ class MultinomialNB(DiscreteNaiveBayes):
 
     with :math:`N_{cj}` the sum of :math:`x_j` over the rows of class :math:`c`.
 
-    Attributes
-    ----------
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        The counts N.
-    feature_log_prob_ : ndarray of shape (n_classes, n_features)
-        Logarithms of theta.
-
     Examples
     --------
     >>> from sklearn.feature_extraction.text import CountVectorizer
@@ -46,25 +40,12 @@ class MultinomialNB(DiscreteNaiveBayes):
     ['spam']
     """
 
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="naive_bayes", catalogue=("B2",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
-
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("feature_count_", "feature_log_prob_")
     feature_count_: np.ndarray
     feature_log_prob_: np.ndarray
 
-    @stores_arguments
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_alpha: float = 0.0,
-        calibration: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    @stores_arguments(**DISCRETE_DEFAULTS)
+    def __init__(self, **shared: Unpack[DiscreteArguments]) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -38,9 +38,6 @@ from epicycle.spatial._search import (
 K: Domain = Integer(minimum=1)
 RADIUS: Domain = Real(minimum=0, allow_inf=True)
 MODE: Domain = Choice("distance", "connectivity")
-CARD: MethodCard = MethodCard(
-    family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
-)
 
 
 class NeighborsEstimator(Estimator, ABC):
@@ -87,6 +84,9 @@ certificate_ : Certificate
     Whether neighbours come in the order of their distances; otherwise in that of the rows.""",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("attributes",)
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("C5",), engines=("memory",), certificate="exact search", keeps_rows=True
+    )
 
     algorithm: str
     p: float | None

@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Self, Unpack
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle.core._parameters import Domain
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.neighbors._base import (
-    CARD,
     MODE,
     RADIUS,
     K,
@@ -81,7 +79,6 @@ class KNeighborsTransformer(_GraphTransformer, KNeighborsSearch):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "mode": MODE}
-    _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments(algorithm="auto", leaf_size=30, metric="minkowski", p=2, metric_params=None, n_jobs=None)
     def __init__(self, *, mode: str = "distance", n_neighbors: int = 5, **shared: Unpack[SearchArguments]) -> None: ...
@@ -114,7 +111,6 @@ class RadiusNeighborsTransformer(_GraphTransformer, RadiusNeighborsSearch):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "radius": RADIUS, "mode": MODE}
-    _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments(algorithm="auto", leaf_size=30, metric="minkowski", p=2, metric_params=None, n_jobs=None)
     def __init__(self, *, mode: str = "distance", radius: float = 1.0, **shared: Unpack[SearchArguments]) -> None: ...

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self, Unpack
 
 from epicycle.core._parameters import Domain, NoneOr
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.neighbors._base import (
-    CARD,
     RADIUS,
     K,
     KNeighborsSearch,
@@ -43,7 +41,6 @@ class NearestNeighbors(KNeighborsSearch, RadiusNeighborsSearch):
         "n_neighbors": NoneOr(K),
         "radius": NoneOr(RADIUS),
     }
-    _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments(algorithm="auto", leaf_size=30, metric="minkowski", p=2, metric_params=None, n_jobs=None)
     def __init__(

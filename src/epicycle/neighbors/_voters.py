@@ -10,12 +10,10 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, NoneOr
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.engine._row_order import batches_in_order
 from epicycle.neighbors._base import (
-    CARD,
     RADIUS,
     K,
     KNeighborsSearch,
@@ -115,7 +113,6 @@ class KNeighborsPredictor(KNeighborsSearch):
     """Predicts from the k nearest rows."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "n_neighbors": K, "weights": WEIGHTS}
-    _card: ClassVar[MethodCard] = CARD
 
     weights: Any
 
@@ -143,7 +140,6 @@ class RadiusNeighborsPredictor(RadiusNeighborsSearch):
     """Predicts from the rows within a radius."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**SEARCH_PARAMETERS, "radius": RADIUS, "weights": WEIGHTS}
-    _card: ClassVar[MethodCard] = CARD
 
     weights: Any
 

@@ -20,6 +20,7 @@ from epicycle.core._plot_style import (
 from epicycle.plot._classification import calibration, confusion, precision_recall, roc
 from epicycle.plot._dendrogram import dendrogram
 from epicycle.plot._drawing import Drawing
+from epicycle.plot._principal_components import biplot, scree
 from epicycle.plot._reachability import reachability
 from epicycle.plot._regression import importances, learning_curve, residuals
 
@@ -31,6 +32,7 @@ __all__ = [
     "axes_of",
     "band",
     "bars",
+    "biplot",
     "calibration",
     "confusion",
     "dendrogram",
@@ -44,6 +46,7 @@ __all__ = [
     "reachability",
     "residuals",
     "roc",
+    "scree",
     "short",
     "styled",
 ]

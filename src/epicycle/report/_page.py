@@ -13,7 +13,7 @@ from typing import Any
 
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.io._atomic import check_target, write_atomically
-from epicycle.report import _clusters as clusters
+from epicycle.report import _clusters as clusters, _effects as effects, _planning as planning
 from epicycle.report._markup import Html, joined, tag
 from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report._sections import SECTIONS
@@ -109,8 +109,10 @@ def _header(record: dict[str, Any], title: str) -> Html:
         hidden=True,
         aria_label="Switch between light and dark",
     )
-    clustering = clusters.clustering_of(record)
-    lines = clusters.headline(clustering) if clustering else headline(record)
+    clustering, plan = clusters.clustering_of(record), planning.planning_of(record)
+    lines = clusters.headline(clustering) if clustering else planning.headline(plan) if plan else headline(record)
+    if effect := effects.effect_of(record):
+        lines = effects.headline(effect)
     steps = next_steps(record)
     return tag(
         "header",
@@ -134,7 +136,8 @@ def _header(record: dict[str, Any], title: str) -> Html:
 def _tiles(record: dict[str, Any]) -> Html | None:
     """Tiles with the main numbers."""
     test, data = mapping(record.get("test")), mapping(record.get("data"))
-    tiles: list[Html] = [_tile(*given) for given in clusters.tiles(clusters.clustering_of(record))]
+    given = clusters.tiles(clusters.clustering_of(record)) + planning.tiles(planning.planning_of(record))
+    tiles: list[Html] = [_tile(*one) for one in (*given, *effects.tiles(effects.effect_of(record)))]
     score = number(test.get("score"))
     if score is not None:
         lower, upper = number(test.get("lower")), number(test.get("upper"))

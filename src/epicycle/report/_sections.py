@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from epicycle.report import _bars as bars, _charts as charts, _clusters as clusters
+from epicycle.report import (
+    _bars as bars,
+    _charts as charts,
+    _clusters as clusters,
+    _effects as effects,
+    _planning as planning,
+)
 from epicycle.report._bars import sparkline
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, shown, text, whole
@@ -428,8 +434,16 @@ def reproduce(record: dict[str, Any]) -> Html | None:
 #: Anchor, name in the table of contents, heading, and the function of the body.
 SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("data", "Data", "The data", data),
+    ("identification", "Identification", "Why this is an effect", effects.identification),
+    ("estimates", "Estimates", "Estimates side by side", effects.estimates),
+    ("overlap", "Overlap", "Overlap of the arms", effects.overlap),
+    ("balance", "Balance", "Balance of the covariates", effects.balance),
+    ("sensitivity", "Sensitivity", "Sensitivity and refutations", effects.sensitivity),
+    ("doubts", "Doubts", "What would have to be true for this to be wrong", effects.doubts),
     ("number", "Number of clusters", "How many clusters", clusters.number_of_clusters),
     ("clusters", "Clusters", "The clusters", clusters.clusters),
+    ("policy", "Policy", "Policy and values", planning.policy),
+    ("bounds", "Certificate", "Certificate of the plan", planning.convergence),
     ("models", "Leaderboard", "Leaderboard", models),
     ("quality", "Test score", "Test score", quality),
     ("proof", "Certificate", "Certificate of the fit", proof),

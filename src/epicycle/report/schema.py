@@ -259,6 +259,62 @@ class ClusteringRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class EffectRecord(TypedDict, total=False):
+    """The effect of a treatment: estimates side by side, and what could be wrong with them."""
+
+    treatment: str
+    outcome: str
+    levels: Sequence[str]
+    scale: str  # the outcome, in words
+    effect: Number
+    standard_error: Number
+    interval: Numbers
+    method: str
+    verdict: str
+    is_clear: bool
+    estimates: Sequence[Mapping[str, Any]]  # "name", "words", "effect", "standard_error", "lower", "upper"
+    identification: Mapping[str, Any]  # "kind", "covariates", "instrument", "words", "graph"
+    overlap: Mapping[str, Any]  # "edges", "control", "treated", "outside", "region"
+    balance: Sequence[Mapping[str, Any]]  # "name", "before", "after"
+    sensitivity: Mapping[str, Any]
+    refutations: Sequence[Mapping[str, Any]]  # "name", "passed", "verdict"
+    instrument: Mapping[str, Any]
+    doubts: Sequence[str]
+    failed: Sequence[str]
+    rows: int
+    treated: int
+    seed: int
+
+
+class PlannedState(TypedDict, total=False):
+    """One state of a plan; the bounds are those of its value."""
+
+    state: str
+    action: str
+    value: Number
+    lower: Number
+    upper: Number
+    terminal: bool
+
+
+class PlanningRecord(TypedDict, total=False):
+    """The plan of a decision process."""
+
+    method: str
+    states: int
+    actions: int
+    pairs: int
+    terminal: int
+    criterion: str
+    discount: Number
+    gain: Number  # of the average criterion
+    policy: Sequence[PlannedState]
+    cells: Sequence[Sequence[int]]  # row and column of each state of a grid
+    unreachable: Sequence[str]
+    history: Mapping[str, Numbers]  # "residual"
+    certificate: CertificateRecord
+
+
 class Record(TypedDict, total=False):
     """The input of a report."""
 
@@ -278,5 +334,7 @@ class Record(TypedDict, total=False):
     findings: Sequence[FindingRecord]
     curves: Curves
     clustering: ClusteringRecord
+    effect: EffectRecord
+    planning: PlanningRecord
     environment: Mapping[str, Any]
     reproduce: str

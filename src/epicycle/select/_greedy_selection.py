@@ -149,6 +149,9 @@ class GreedySelection(FeatureSelection):
         "floating": Boolean(),
         "patience": NoneOr(Integer(1)),
     }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="select", catalogue=("J2",), engines=("memory",), certificate="none (greedy)"
+    )
     _forward: ClassVar[bool]
 
     order_: np.ndarray
@@ -256,9 +259,6 @@ class ForwardSelection(GreedySelection):
     """
 
     _forward = True
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="select", catalogue=("J2",), engines=("memory",), certificate="none (greedy)"
-    )
 
 
 class BackwardSelection(GreedySelection):
@@ -285,6 +285,3 @@ class BackwardSelection(GreedySelection):
     """
 
     _forward = False
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="select", catalogue=("J2",), engines=("memory",), certificate="none (greedy)"
-    )

@@ -129,7 +129,8 @@ def _rows(batch: Batch, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Features and targets of a batch, shifted, dense and in float64."""
     p = batch.X.shape[1]
     X = batch.X.toarray() if sp.issparse(batch.X) else batch.X
-    return X - shift[:p], target_columns(batch.y) - shift[p:]
+    Y = np.empty((len(X), 0)) if batch.y is None else target_columns(batch.y)
+    return X - shift[:p], Y - shift[p:]
 
 
 @dataclass(frozen=True)

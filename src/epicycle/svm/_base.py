@@ -71,9 +71,6 @@ MACHINE_DEFAULTS: Mapping[str, Any] = {
 }
 
 _KIND = "duality gap and KKT violation"
-CARD: MethodCard = MethodCard(
-    family="kernel", catalogue=("C3",), engines=("memory",), certificate=_KIND, keeps_rows=True
-)
 
 
 @dataclass(frozen=True)
@@ -144,6 +141,9 @@ converged_ : bool""",
         "function_attributes",
         "kernel_",
         "evidence_attributes",
+    )
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="kernel", catalogue=("C3",), engines=("memory",), certificate=_KIND, keeps_rows=True
     )
 
     gamma: Any
@@ -311,6 +311,12 @@ converged_ : bool""",
         self.dual_coef_ = self._like_rows(fit, b[None, support])
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.weight_norm_ = np.array([found.norm])
+
+    def _fit_problems(self, fit: Fit) -> None:
+        """Solve the problems, and set what follows from the solutions."""
+        solutions, history = self._solve(fit)
+        self._assign(fit, solutions)
+        self._certify(fit, solutions, history)
 
     def _certify(self, fit: Fit, solutions: Sequence[Solved | None], history: History) -> None:
         """Set the evidence: duality gaps, violations, certificate and history."""

@@ -13,9 +13,8 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.svm._base import CARD, Fit
+from epicycle.svm._base import Fit
 from epicycle.svm._base_classifier import (
     CLASSIFIER_DEFAULTS,
     CLASSIFIER_PARAMETERS,
@@ -68,7 +67,6 @@ class NuSVC(SupportVectorClassifier):
         "nu": Real(minimum=0, maximum=1, inclusive=(False, True)),
         **CLASSIFIER_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments(**CLASSIFIER_DEFAULTS)
     def __init__(self, *, nu: float = 0.5, **shared: Unpack[ClassifierArguments]) -> None: ...
@@ -83,10 +81,7 @@ class NuSVC(SupportVectorClassifier):
             nus.append(self._feasible_nu(split, weight[split.rows]))
             problems.append(nu_machine(split, weight[split.rows], nus[-1]))
         self.nu_ = np.array(nus)
-        fit = Fit(rows, kept, problems, coded)
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(Fit(rows, kept, problems, coded))
         if calibrated:
             self._calibrate(rows, coded, weight)
         return self

@@ -17,10 +17,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import select_rows
-from epicycle.svm._base import CARD, MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
+from epicycle.svm._base import MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem, filled
 
@@ -73,7 +72,6 @@ class NuSVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # unty
         "C": Real(minimum=0, inclusive=False),
         **MACHINE_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = CARD
 
     epsilon_: float
 
@@ -100,9 +98,7 @@ class NuSVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # unty
         problem = DualProblem(z, lo, hi, group=np.repeat([0, 1], n), start=start)
         twice = select_rows(rows, self.kernel_, np.tile(np.arange(n), 2))
         fit = Fit(twice, np.tile(kept, 2), [Subproblem(np.arange(2 * n), problem, "tube", shift=shift)])
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(fit)
         return self
 
     def _assign(self, fit: Fit, solutions: Sequence[Solved | None]) -> None:

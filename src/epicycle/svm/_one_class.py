@@ -13,11 +13,10 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._matrix import in_type_if_it_fits
 from epicycle.kernels._machine import select_rows
-from epicycle.svm._base import CARD, MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
+from epicycle.svm._base import MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem, filled
 
@@ -58,7 +57,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
         "nu": Real(minimum=0, maximum=1, inclusive=(False, True)),
         **MACHINE_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = CARD
 
     _has_constant = False
 
@@ -77,9 +75,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
         start = filled(weight, float(self.nu * weight.sum()))
         problem = DualProblem(np.zeros(n), np.zeros(n), weight, start=start)
         fit = Fit(rows, kept, [Subproblem(np.arange(n), problem)])
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(fit)
         return self
 
     def _assign(self, fit: Fit, solutions: Sequence[Solved | None]) -> None:

@@ -14,10 +14,9 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._inner_products import Linear
-from epicycle.svm._base import CARD, Fit
+from epicycle.svm._base import Fit
 from epicycle.svm._base_classifier import (
     CLASSIFIER_DEFAULTS,
     CLASSIFIER_PARAMETERS,
@@ -110,7 +109,6 @@ class SVC(SupportVectorClassifier):
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         "solver": Choice("smo", "dual-cd"),
     }
-    _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments(**CLASSIFIER_DEFAULTS)
     def __init__(
@@ -137,10 +135,7 @@ class SVC(SupportVectorClassifier):
             else:
                 C = self.C * weight[split.rows]
                 problems.append(soft_margin(split, C, squared=self.slack == "l2", constant=self.solver == "smo"))
-        fit = Fit(rows, kept, problems, coded)
-        solutions, history = self._solve(fit)
-        self._assign(fit, solutions)
-        self._certify(fit, solutions, history)
+        self._fit_problems(Fit(rows, kept, problems, coded))
         if calibrated:
             self._calibrate(rows, coded, weight)
         return self

@@ -14,10 +14,9 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._exceptions import ConvergenceError
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernels._machine import select_rows
-from epicycle.svm._base import CARD, MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
+from epicycle.svm._base import MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Subproblem
 
@@ -60,7 +59,6 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
         "epsilon": Real(minimum=0),
         **MACHINE_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = CARD
 
     @stores_arguments(**MACHINE_DEFAULTS)
     def __init__(self, *, C: float = 1.0, epsilon: float = 0.1, **shared: Unpack[MachineArguments]) -> None: ...

@@ -69,7 +69,10 @@ AREAS = {
     "naive_bayes": (0.93, "tests.test_naive_bayes"),
     "spectral": (0.97, "cluster.tests.test_spectral manifold.tests.test_spectral_embedding"),
     "density": (0.97, "cluster.tests.test_dbscan cluster.tests.test_hdbscan cluster.tests.test_optics"),
-    "factor_analysis": (0.97, "decomposition.tests.test_factor_analysis"),
+    "decomposition": (
+        0.97,
+        "decomposition.tests.test_factor_analysis decomposition.tests.test_pca decomposition.tests.test_truncated_svd",
+    ),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from epicycle.automl._budget import Budget
 from epicycle.automl._messages import Messages
-from epicycle.automl._output import check_folder
+from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._train import check_seconds, check_seed
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profile_columns
 from epicycle.automl.clustering._cluster_job import ClusterJob
@@ -21,6 +21,7 @@ from epicycle.automl.clustering._clustering_run import ClusteringRun
 from epicycle.automl.clustering._methods import methods_for
 from epicycle.automl.tables._table_encoder import TableEncoder
 from epicycle.automl.tables._tables import EMBEDDED, read_table, source_name
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._settings import config
 
@@ -29,6 +30,7 @@ _LEAST_ROWS = 10
 _FIRST_ROWS = 5_000  # of which different ones are counted first
 
 
+@documented(TABLE_DOCS)
 def cluster_table(
     data: Any,
     k: int | str = "auto",
@@ -60,23 +62,10 @@ def cluster_table(
     labels : str, optional
         A column of known classes, which is left out and compared with the clusters; by default the target of a data set
         that comes with scikit-learn.
-    header : bool, default=True
-        Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
-    drop : list of str, optional
-        Columns to leave out.
     models : str or list of str, optional
         Methods to try, by name or prefix.
-    seed : int, default=0
     out : str or path, optional
         A folder for model.epi, clusters.csv, clusters.json and cluster.py.
-    n_jobs : int, optional
-        Number of threads; None chooses by the size of the work.
-    progress : bool or callable, optional
-        Whether to print progress; a callable gets each line. By default on terminals.
-
-    Returns
-    -------
-    ClusteringRun
 
     Examples
     --------

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.automl._output import write_folder
+from epicycle.automl._output import TABLE_DOCS, write_folder
 from epicycle.automl._training_run import encoding_plan, environment, write_text
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.automl.tables._table_model import TableModel
+from epicycle.core._docs import documented
 from epicycle.io import save
 from epicycle.report._plain import plain
 
@@ -153,22 +154,11 @@ class ClusteringRun:
             )
         return found
 
+    @documented(TABLE_DOCS)
     def save(
         self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
     ) -> Path:
-        """Write model.epi, clusters.csv, clusters.json and cluster.py into a folder, all of them or none.
-
-        Parameters
-        ----------
-        directory : str or path
-            Is created; its parent has to exist.
-        more : dict of callables, optional
-            Further files by name, each a function that writes to the path it is given.
-
-        Returns
-        -------
-        Path
-        """
+        """Write model.epi, clusters.csv, clusters.json and cluster.py into a folder, all of them or none."""
         files: dict[str, Callable[[Path], None]] = {
             "model.epi": lambda path: save(self.model_, path),
             "clusters.csv": self._write_clusters,

@@ -23,6 +23,7 @@ from scipy.special import expit, logit
 
 from epicycle.causal.effects._estimate import Estimate, from_influence
 from epicycle.causal.effects._study import Study
+from epicycle.causal.effects._weighting import population_weights
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 
@@ -32,11 +33,12 @@ _NEWTON_STEPS = 100
 def efficient_scores(study: Study, e: np.ndarray, Q0: np.ndarray, Q1: np.ndarray, estimand: str) -> np.ndarray:
     """The uncentred efficient scores; the effect is their sum divided by that of the target's rows."""
     t, y = study.t, study.y
+    v = population_weights(t, e, estimand)
     if estimand == "att":
-        return np.asarray(np.where(t == 1, y - Q0, -e / (1 - e) * (y - Q0)))
+        return np.asarray(np.where(t == 1, y - Q0, -v * (y - Q0)))
     if estimand == "atc":
-        return np.asarray(np.where(t == 1, (1 - e) / e * (y - Q1), Q1 - y))
-    return np.asarray(Q1 - Q0 + np.where(t == 1, (y - Q1) / e, -(y - Q0) / (1 - e)))
+        return np.asarray(np.where(t == 1, v * (y - Q1), Q1 - y))
+    return np.asarray(Q1 - Q0 + np.where(t == 1, v * (y - Q1), -v * (y - Q0)))
 
 
 def augmented_weighting(
@@ -58,11 +60,10 @@ def targeted_learning(
     if span == 0:
         return augmented_weighting(study, e, y, y, estimand, tol)
     target = study.target(estimand)
-    odds = e / (1 - e)
-    clever = {"ate": (1 / (1 - e), 1 / e), "att": (odds, None), "atc": (None, 1 / odds)}[estimand]
+    H = population_weights(t, e, estimand)
     residual, moved = 0.0, []
-    for arm, Q, H in ((0.0, Q0, clever[0]), (1.0, Q1, clever[1])):
-        if H is None:  # this arm's own outcomes are the target
+    for arm, Q in ((0.0, Q0), (1.0, Q1)):
+        if (estimand, arm) in (("att", 1.0), ("atc", 0.0)):  # this arm's own outcomes are the target
             moved.append(y)
             continue
         rows = t == arm

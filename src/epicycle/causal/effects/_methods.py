@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from epicycle.causal.effects._causal_forest import grow_forest
 from epicycle.causal.effects._doubly_robust import augmented_weighting, partially_linear, targeted_learning
 from epicycle.causal.effects._entropy_balancing import entropy_balanced
 from epicycle.causal.effects._estimate import Estimate
@@ -56,6 +57,8 @@ class Options:
     caliper: float | None
     exact: Any
     bias_correction: bool
+    n_estimators: int
+    min_samples_leaf: int
     tol: float
     max_iter: int
     seed: int
@@ -77,7 +80,10 @@ class Options:
         return model_of(given, "effect_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
 
     def clipped(self, e: np.ndarray) -> np.ndarray:
-        return np.asarray(np.clip(e, self.clip, 1 - self.clip))
+        """Propensities within bounds, on the sides where a weight of this estimand would grow."""
+        low = self.clip if self.estimand in ("ate", "atc", "cate") else 0.0
+        high = 1 - self.clip if self.estimand in ("ate", "att", "cate") else 1.0
+        return np.asarray(np.clip(e, low, high))
 
 
 def propensity_scores(study: Study, options: Options, folds: np.ndarray | None = None) -> np.ndarray:
@@ -221,9 +227,19 @@ def _meta_learner(study: Study, options: Options, *, learner: str) -> Estimate:
     found = nuisances(folds, options)
     bounded = options.clipped(found[0])
     estimate = augmented_weighting(folds.study, bounded, found[1], found[2], "ate", options.tol)
-    estimate.model = row_effects(
-        learner, folds.study, found, options.outcome, options.effect, options.propensity, options.clip
-    )
+    if learner == "forest":
+        estimate.model = grow_forest(
+            folds.study,
+            (bounded, *found[1:]),
+            n_estimators=options.n_estimators,
+            min_samples_leaf=options.min_samples_leaf,
+            seed=options.seed,
+            n_jobs=options.n_jobs,
+        )
+    else:
+        estimate.model = row_effects(
+            learner, folds.study, found, options.outcome, options.effect, options.propensity, options.clip
+        )
     estimate.weights = population_weights(folds.study.t, bounded, "ate")
     estimate.propensity = found[0]
     return _on_rows(estimate, folds, study)
@@ -257,6 +273,11 @@ METHODS: dict[str, Method] = {
     "tmle": Method(_THREE, (*_NUISANCES, "clip"), partial(_doubly_robust, targeted=True)),
     "dml": Method(("ate",), _NUISANCES, _partially_linear, numeric=True),
 }
+METHODS["causal_forest"] = Method(
+    ("cate",),
+    (*_NUISANCES, "clip", "n_estimators", "min_samples_leaf"),
+    partial(_meta_learner, learner="forest"),
+)
 _FINAL = ("effect_model",)
 METHODS |= {
     f"{letter}_learner": Method(

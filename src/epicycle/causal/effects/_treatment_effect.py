@@ -5,43 +5,27 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
-from epicycle.causal.effects._balance import balance_columns, balance_table, draw_balance, effective_sizes
+from epicycle.causal.effects._balance import balance_columns, effective_sizes
+from epicycle.causal.effects._effect_results import ESTIMANDS, EffectResults
 from epicycle.causal.effects._estimate import Estimate
 from epicycle.causal.effects._methods import METHODS, Options, propensity_scores
 from epicycle.causal.effects._nuisance import EFFECT, OUTCOME, PROPENSITY
-from epicycle.causal.effects._overlap import crump_threshold, draw_overlap, outside, overlap_facts
-from epicycle.causal.effects._study import (
-    Study,
-    coded_treatment,
-    drop_position,
-    split_frame,
-    split_position,
-    without_column,
-)
+from epicycle.causal.effects._overlap import crump_threshold, outside, overlap_facts
+from epicycle.causal.effects._study import Study, coded_treatment, split_frame, split_position
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, DataTypeError, OverlapWarning, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, NoneOr, Real
-from epicycle.core._plot_style import Axes, styled
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
+from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
-from epicycle.stats._summary import Summary
 
-ESTIMANDS = {
-    "ate": "average effect on all rows",
-    "att": "average effect on the treated",
-    "atc": "average effect on the controls",
-    "ato": "average effect where the arms overlap",
-    "cate": "effects on rows, and their average",
-}
 #: The share of rows without a counterpart from which on a warning is given.
 _WARN_ABOVE = 0.01
 
 
-class TreatmentEffect(Estimator):
+class TreatmentEffect(EffectResults):
     r"""The effect of a treatment on an outcome, given the covariates that confound them.
 
     .. math::
@@ -65,8 +49,9 @@ class TreatmentEffect(Estimator):
         and "entropy" nearest to equal ones; doubly robust and cross-fitted "aipw" (the interactive model of double
         machine learning) and "tmle"; "dml", double machine learning of the partially linear model, for which the
         treatment may be numeric. For "cate": "regression" and the meta-learners "s_learner", "t_learner", "x_learner",
-        "r_learner" and "dr_learner". "auto" is "aipw" for a treatment of two values ("ipw" for "ato", "regression" for
-        "cate"), and "dml" for a numeric one, whose effect is that of one unit.
+        "r_learner" and "dr_learner", and "causal_forest", whose trees are honest. "auto" is "aipw" for a treatment of
+        two values ("ipw" for "ato", "regression" for "cate"), and "dml" for a numeric one, whose effect is that of one
+        unit.
     treatment_column : int or str, default=-1
         The column of X that is the treatment where `fit` gets none: a position, or a name in a data frame.
     outcome_model : {"linear", "boosting", "forest", "logistic"} or estimator, optional
@@ -80,7 +65,8 @@ class TreatmentEffect(Estimator):
         Folds of cross-fitting: every row meets nuisance models that did not see it. Folds follow from what the rows
         are, not from their order, so that a row of weight 2 is two rows.
     clip : float, default=0.01
-        Propensities are kept within [clip, 1 - clip] in weights.
+        Propensities are kept within [clip, 1 - clip] in weights; for "att" only from above and for "atc" only from
+        below, where weights grow.
     trim : {"crump"} or float, optional
         Leave out rows with a propensity outside [trim, 1 - trim], or outside the bounds of Crump et al., which give the
         smallest variance. The effect is then that of the rows that are left.
@@ -102,6 +88,11 @@ class TreatmentEffect(Estimator):
         Covariates in which matches have to be equal.
     bias_correction : bool, default=True
         Whether outcomes of matches are moved to the covariates of the row by linear regression.
+
+    n_estimators : int, default=500
+        Trees of a "causal_forest".
+    min_samples_leaf : int, default=5
+        Least rows in a leaf of its trees, of those that choose splits and of those that give the leaves their values.
 
     Attributes
     ----------
@@ -162,6 +153,8 @@ class TreatmentEffect(Estimator):
         "caliper": NoneOr(Real(0, inclusive=False)),
         "exact": NoneOr(Described("a list of columns", lambda value: isinstance(value, list | tuple))),
         "bias_correction": Boolean(),
+        "n_estimators": Integer(2),
+        "min_samples_leaf": Integer(1),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="causal", catalogue=("H1", "H2"), engines=("memory",), certificate="moment condition or imbalance"
@@ -189,6 +182,8 @@ class TreatmentEffect(Estimator):
         caliper: float | None = None,
         exact: list[int | str] | None = None,
         bias_correction: bool = True,
+        n_estimators: int = 500,
+        min_samples_leaf: int = 5,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
 
@@ -210,20 +205,8 @@ class TreatmentEffect(Estimator):
     random_state: Any
     n_jobs: int | None
 
-    effect_: float
-    standard_error_: float
-    interval_: tuple[float, float]
-    method_: str
-    treatment_levels_: tuple[Any, ...]
     propensity_: np.ndarray | None
     weights_: np.ndarray | None
-    trimmed_: float
-    _column_: int | str | None  # where the treatment stands in X
-    _covariates_: list[str]
-    _balance_: dict[str, np.ndarray]
-    _sizes_: dict[str, float]
-    _overlap_: dict[str, Any] | None
-    _effects_: Any  # the model of row effects
 
     @fitting
     def fit(self, X: Any, y: Any = None, treatment: Any = None, sample_weight: Any = None) -> Self:
@@ -357,103 +340,11 @@ class TreatmentEffect(Estimator):
                 )
             )
 
-    def _interval(self, level: float) -> tuple[float, float]:
-        half = float(ndtri(0.5 + level / 2)) * self.standard_error_
-        return self.effect_ - half, self.effect_ + half
-
-    def confidence_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of the average effect.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            The probability with which such intervals cover the effect, over repeated samples.
-        """
-        self._check_fitted()
-        if not 0 < level < 1:
-            raise ParameterError(f"level={level!r}; expected a number between 0 and 1")
-        return self._interval(level)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the effects of rows; where `estimand` is not "cate", the average effect for each.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            As in :meth:`fit`. The column of the treatment is not looked at; where it was named it may be left out.
-        """
-        rows = self._effect_rows(X)
-        if self._effects_ is None:
-            return np.full(rows.shape[0], self.effect_)
-        return np.asarray(self._effects_.predict(rows))
-
-    def _effect_rows(self, X: Any) -> np.ndarray:
-        """The covariates of new rows."""
-        self._check_fitted()
-        if isinstance(self._column_, str):
-            X = without_column(X, self._column_)
-        data = self._predict_data(X)
-        if not isinstance(data, ArrayData):
-            raise DataTypeError(f"X: {type(self).__name__} predicts in memory, got {type(X).__name__}")
-        rows = drop_position(data.X, self._column_) if isinstance(self._column_, int) else data.X
-        return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-
-    @property
-    def balance_(self) -> Summary:
-        """Standardised mean differences and variance ratios of the covariates, before and after the adjustment."""
-        self._check_fitted()
-        if not self._balance_:
-            raise AttributeError("balance_: a numeric treatment has no arms to compare")
-        return balance_table(self._covariates_, self._balance_, self._sizes_)
-
-    @property
-    def overlap_(self) -> dict[str, Any]:
-        """The propensity scores: Crump's `threshold`, the share `outside`, extremes, and the `region` in words."""
-        self._check_fitted()
-        if self._overlap_ is None:
-            raise AttributeError(f"overlap_: method={self.method_!r} has no propensity scores")
-        return dict(self._overlap_)
-
-    def summary(self) -> Summary:
-        """Return the effect with its error, z value, p value and 95% interval, and the sizes of the arms."""
-        self._check_fitted()
-        error = self.standard_error_
-        z = self.effect_ / error if error > 0 else np.inf * np.sign(self.effect_)
-        low, high = self.interval_
-        values = (self.effect_, error, z, 2 * ndtr(-abs(z)), low, high)
-        titles = ("effect", "std. error", "z", "p", "2.5%", "97.5%")
-        columns = {title: np.array([value]) for title, value in zip(titles, values, strict=True)}
-        facts = {name.replace("_", " "): value for name, value in self._sizes_.items()}
-        if self.trimmed_ > 0:
-            facts["trimmed"] = self.trimmed_
-        who = "effect of one unit" if not self.treatment_levels_ else ESTIMANDS[self.estimand]
-        return Summary(f"{who} ({self.method_})".capitalize(), (self.estimand,), columns, facts)
-
-    @styled
-    def plot_balance(self, ax: Axes | None = None) -> Axes:
-        """Draw the standardised differences of the covariates before and after (love plot).
-
-        Parameters
-        ----------
-        %(ax)s
-        """
-        _ = self.balance_
-        return draw_balance(ax, self._covariates_, self._balance_)
-
-    @styled
-    def plot_overlap(self, ax: Axes | None = None) -> Axes:
-        """Draw the propensity scores of both arms, with the bounds of Crump's trimming rule.
-
-        Parameters
-        ----------
-        %(ax)s
-        """
-        return draw_overlap(ax, self.overlap_, self.treatment_levels_)
-
 
 _OPTIONS = (
     *("estimand", "outcome_model", "propensity_model", "effect_model", "n_folds", "clip", "stabilize", "n_strata"),
     *("distance", "n_neighbors", "replacement", "caliper", "exact", "bias_correction"),
+    *("n_estimators", "min_samples_leaf"),
     *("tol", "max_iter", "n_jobs"),
 )
 #: Arguments that only some methods use, and their defaults.
@@ -471,6 +362,8 @@ _METHOD_ARGUMENTS: dict[str, Any] = {
     "caliper": None,
     "exact": None,
     "bias_correction": True,
+    "n_estimators": 500,
+    "min_samples_leaf": 5,
 }
 
 

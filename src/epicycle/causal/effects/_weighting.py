@@ -30,9 +30,12 @@ POPULATIONS = ("ate", "att", "atc", "ato")
 
 
 def population_weights(t: np.ndarray, e: np.ndarray, estimand: str) -> np.ndarray:
-    """h/e for treated and h/(1-e) for control rows."""
-    h = population(e, estimand)
-    return np.asarray(np.where(t == 1, h / e, h / (1 - e)))
+    """h/e for treated and h/(1-e) for control rows, also where e is 0 or 1 and the quotient is not."""
+    one = np.ones_like(e)
+    with np.errstate(divide="ignore"):
+        pairs = {"att": (one, e / (1 - e)), "atc": ((1 - e) / e, one), "ato": (1 - e, e)}
+        treated, control = pairs.get(estimand, (1 / e, 1 / (1 - e)))
+    return np.asarray(np.where(t == 1, treated, control))
 
 
 def population(e: np.ndarray, estimand: str) -> np.ndarray:
@@ -42,9 +45,11 @@ def population(e: np.ndarray, estimand: str) -> np.ndarray:
 
 def _weight_slopes(t: np.ndarray, e: np.ndarray, estimand: str) -> tuple[np.ndarray, np.ndarray]:
     """(d weight / d x'beta, d h / d x'beta) for a logistic e."""
-    odds, v = e / (1 - e), e * (1 - e)
-    treated = {"ate": -1 / odds, "att": 0 * e, "atc": -1 / odds, "ato": -v}[estimand]
-    control = {"ate": odds, "att": odds, "atc": 0 * e, "ato": v}[estimand]
+    v, zero = e * (1 - e), np.zeros_like(e)
+    with np.errstate(divide="ignore"):
+        up, down = e / (1 - e), -(1 - e) / e
+    treated = {"ate": down, "att": zero, "atc": down, "ato": -v}[estimand]
+    control = {"ate": up, "att": up, "atc": zero, "ato": v}[estimand]
     slope_of_h = {"ate": 0 * e, "att": v, "atc": -v, "ato": v * (1 - 2 * e)}[estimand]
     return np.where(t == 1, treated, control), slope_of_h
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 
 from epicycle.core._certificate import Certificate
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.spatial._metrics import is_precomputed
 from epicycle.spatial._options import SEARCH_DOCS
@@ -19,6 +20,9 @@ class DensityClustering(ClusterMixin, Estimator):  # type: ignore[misc]  # untyp
     """Labels of the rows of a fit, from distances."""
 
     _docs: ClassVar[Mapping[str, str]] = SEARCH_DOCS
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="cluster", catalogue=("E2",), engines=("memory",), certificate="definition"
+    )
     _takes_sparse: ClassVar[bool] = True
 
     metric: Any

@@ -14,7 +14,6 @@ from epicycle.cluster.density._hierarchy import Dendrogram, Reachability, checke
 from epicycle.cluster.density._selection import CondensedTree, Selection
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.spatial._metrics import MetricInUse, has_tree, is_precomputed, resolve, takes_sparse
@@ -96,9 +95,6 @@ class HDBSCAN(DensityClustering):
         "store_centers": NoneOr(Choice("centroid", "medoid", "both")),
         "copy": Boolean(),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="cluster", catalogue=("E2",), engines=("memory",), certificate="definition"
-    )
 
     probabilities_: np.ndarray
     linkage_: np.ndarray

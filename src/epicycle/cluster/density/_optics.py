@@ -18,7 +18,6 @@ from epicycle.cluster.density._reachability import checked, reached
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.spatial._metrics import resolve
 from epicycle.spatial._options import SEARCH_DOCS, SEARCH_PARAMETERS, SearchArguments
@@ -91,9 +90,6 @@ class OPTICS(DensityClustering):
         "min_cluster_size": NoneOr(AnyOf(Integer(minimum=2), Real(minimum=0, maximum=1))),
         "memory": NoneOr(AnyOf(InstanceOf(str), InstanceOf(Memory))),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="cluster", catalogue=("E2",), engines=("memory",), certificate="definition"
-    )
     reachability_: np.ndarray
     ordering_: np.ndarray
     core_distances_: np.ndarray

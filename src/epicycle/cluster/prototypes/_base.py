@@ -16,6 +16,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import seed_of, stream
 from epicycle.core._solution import Solution
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData
 
@@ -35,6 +36,9 @@ class PrototypeModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         "    J after every round, the start, and how many prototypes changed; J never rises within a start.",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("labels_", "inertia_")
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="cluster", catalogue=("E1",), engines=("memory",), certificate="stationarity"
+    )
 
     n_clusters: int
     init: Any

@@ -11,7 +11,6 @@ from epicycle.cluster.prototypes._base import PrototypeModel
 from epicycle.cluster.prototypes._rounds import Dissimilarity
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.stats._class_scatter import dense_rows
 
@@ -55,9 +54,6 @@ class KMedians(PrototypeModel):
         "init": AnyOf(Choice("k-medians++", "random"), ArrayLike()),
         "n_init": Integer(minimum=1),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="cluster", catalogue=("E1",), engines=("memory",), certificate="stationarity"
-    )
     _takes_sparse = True
 
     @stores_arguments(max_iter=300, verbose=0, random_state=None)

@@ -12,7 +12,6 @@ from epicycle.cluster.prototypes._categories import CategoryModel
 from epicycle.cluster.prototypes._rounds import Dissimilarity
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 
 
@@ -65,9 +64,6 @@ class KModes(CategoryModel):
         "n_init": Integer(minimum=1),
         "n_bins": Integer(minimum=2),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="cluster", catalogue=("E1",), engines=("memory",), certificate="stationarity"
-    )
 
     _allows_nan = True
     bins_: Bins

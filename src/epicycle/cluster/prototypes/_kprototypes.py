@@ -11,7 +11,6 @@ from epicycle.cluster.prototypes._categories import CategoryModel, text_columns
 from epicycle.cluster.prototypes._rounds import Dissimilarity
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._categories import category_columns
 
@@ -70,9 +69,6 @@ class KPrototypes(CategoryModel):
         "init": AnyOf(Choice("cao", "huang", "k-prototypes++", "random"), ArrayLike()),
         "n_init": Integer(minimum=1),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="cluster", catalogue=("E1",), engines=("memory",), certificate="stationarity"
-    )
 
     gamma_: float
 

@@ -14,6 +14,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, NoneOr, Real
 from epicycle.core._random import stream
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData
 from epicycle.data._dask_data import is_dask
@@ -58,6 +59,9 @@ n_connected_components_ : int
         "eigen_solver": NoneOr(Choice("arpack", "lobpcg", "amg")),
         "eigen_tol": AnyOf(Choice("auto"), Real(minimum=0)),
     }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="cluster", catalogue=("E3",), engines=("memory",), certificate="residual", keeps_rows=True
+    )
     _takes_sparse = True
 
     affinity: Any

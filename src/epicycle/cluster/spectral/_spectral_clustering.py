@@ -17,7 +17,6 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 
 
@@ -95,9 +94,6 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
         "coef0": Real(),
         "kernel_params": NoneOr(InstanceOf(dict)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="cluster", catalogue=("E3",), engines=("memory",), certificate="residual", keeps_rows=True
-    )
 
     n_clusters: int
     n_components: int | None

@@ -12,7 +12,6 @@ from epicycle.cluster.spectral._base import GraphModel
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 
 
@@ -69,9 +68,6 @@ class SpectralEmbedding(GraphModel):
         "gamma": NoneOr(Real(minimum=0)),
         "n_neighbors": NoneOr(Integer(minimum=1)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="cluster", catalogue=("E3",), engines=("memory",), certificate="residual", keeps_rows=True
-    )
 
     n_components: int
     gamma: float | None

@@ -10,6 +10,7 @@ from epicycle.control.mdp._policy_iteration import (
     modified_policy_iteration,
     policy_iteration,
 )
+from epicycle.control.mdp._read_mdp import read_mdp
 from epicycle.control.mdp._value_iteration import value_iteration
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "modified_policy_iteration",
     "policy_evaluation",
     "policy_iteration",
+    "read_mdp",
     "value_iteration",
 ]

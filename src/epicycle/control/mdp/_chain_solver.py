@@ -37,11 +37,14 @@ def solve_chain(
         if rough:
             return np.asarray(v)
         size = np.abs(r) + discount * abs(P) @ np.abs(v)
+        least = np.maximum(size, np.finfo(float).tiny)
+        before = np.inf
         for _ in range(_ROUNDS):
             residual = r - A @ v
-            if not (np.abs(residual) > 2 * np.finfo(float).eps * size).any():
+            worst = float((np.abs(residual) / least).max(initial=0.0))
+            if worst <= 2 * np.finfo(float).eps or worst > 0.5 * before:  # what is left is rounding
                 break
-            v = v + solve(residual)
+            v, before = v + solve(residual), worst
         return np.asarray(v)
 
 

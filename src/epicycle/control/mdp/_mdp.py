@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -251,11 +252,14 @@ class MDP:
 
     def policy_chain(self, choice: Array) -> tuple[sp.csr_array, Array]:
         """Transition matrix and rewards of the Markov chain under the chosen pairs; terminal rows are empty."""
-        rows = np.flatnonzero(choice >= 0)
-        pick = sp.csr_array((np.ones(len(rows)), (rows, choice[rows])), shape=(self.n_states, self.n_pairs))
+        acts = choice >= 0
+        chosen = sp.csr_array(self.transitions_[choice[acts]])
+        lengths = np.zeros(self.n_states, dtype=chosen.indptr.dtype)
+        lengths[acts] = np.diff(chosen.indptr)
+        start = np.concatenate([[0], np.cumsum(lengths)]).astype(chosen.indptr.dtype)
         r = np.zeros(self.n_states)
-        r[rows] = self.rewards_[choice[rows]]
-        return sp.csr_array(pick @ self.transitions_), r
+        r[acts] = self.rewards_[choice[acts]]
+        return sp.csr_array((chosen.data, chosen.indices, start), shape=(self.n_states, self.n_states)), r
 
     def action_labels(self, choice: Array) -> Array:
         """Labels of the actions of chosen pairs; a terminal state gets the first one."""
@@ -299,6 +303,11 @@ class MDP:
                     "states), so that its sum of rewards does not end; expected terminal states or discount < 1"
                 )
 
+    @cached_property
+    def _may_stop(self) -> Array:
+        # Asked for after every sweep, and as dear as one.
+        return np.asarray(self.transitions_.sum(axis=1)).ravel() < 1 - inputs.SUM_TOLERANCE
+
     def _stops(self) -> Array:
         """Pairs after which the process can end without a terminal state."""
-        return np.asarray(self.transitions_.sum(axis=1)).ravel() < 1 - inputs.SUM_TOLERANCE
+        return self._may_stop

@@ -71,6 +71,11 @@ class POMDPSolution:
         Vectors whose maximum over a belief decides the action.
     alpha_actions : array (K,)
         Labels of the actions of the vectors.
+    lower_vectors : array (L, S)
+        Vectors whose maximum is a value that can be had; those of `alpha_vectors` unless the planner gives an upper
+        bound only.
+    upper_bound : callable
+        Beliefs (N, S) to values (N,) that no policy exceeds.
     history : History
         Bounds at the start, numbers of vectors, seconds, one row for each iteration.
     certificate : Certificate

@@ -57,17 +57,23 @@ def follow(
     policy: Any,
     X: Array,
     steps: int,
-    n_controls: int,
+    n_controls: int | None = None,
     limits: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """States (rows, T + 1, n) and controls (rows, T, m) of all rows under a policy, one step after the other."""
+    """States (rows, T + 1, n) and controls (rows, T, m) of all rows under a policy, one step after the other.
+
+    The number of controls is that of the first ones, where it is not given.
+    """
     choose = _by_time(policy)
     states = np.empty((len(X), steps + 1, X.shape[1]))
-    applied = np.zeros((len(X), steps, n_controls))
+    applied = np.zeros((len(X), steps, n_controls or 0))
     states[:, 0] = X
     for t in range(steps):
         now = states[:, t]
-        u = np.asarray(choose(now.copy(), t), dtype=np.float64).reshape(len(X), n_controls)
+        u = np.asarray(choose(now.copy(), t), dtype=np.float64).reshape(len(X), n_controls or -1)
+        if n_controls is None:
+            n_controls = u.shape[1]
+            applied = np.zeros((len(X), steps, n_controls))
         applied[:, t] = u if limits is None else np.clip(u, *limits)
         states[:, t + 1] = step(now, applied[:, t])
     return states, applied

@@ -13,6 +13,7 @@ from epicycle import engine
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, styled
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import Data
 from epicycle.linear._storage import stored_type
@@ -35,6 +36,9 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
     Weights w: the variance of the noise of a row is divided by its weight.""",
     }
     _parameters: ClassVar[Mapping[str, Domain]] = {}
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="newton decrement"
+    )
 
     alpha: Any
     tol: float

@@ -27,6 +27,10 @@ from epicycle.linear.basis._ranges import column_ranges
 class BasisTransformer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     """A map of columns that is fitted by placing it on the data."""
 
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
+    )
+
     n_jobs: int | None
 
     @abstractmethod
@@ -141,9 +145,6 @@ class HingeFeatures(BasisTransformer):
         "linear": Boolean(),
         "sparse_output": Boolean(),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
 
     @stores_arguments
     def __init__(
@@ -215,9 +216,6 @@ class FourierFeatures(BasisTransformer):
         "period": NoneOr(AnyOf(Real(minimum=0, inclusive=False), ArrayLike())),
         "frequencies": NoneOr(ArrayLike()),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="closed form"
-    )
 
     @stores_arguments
     def __init__(

@@ -18,7 +18,6 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
 from epicycle.core._plot_style import Axes, ink
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
@@ -127,12 +126,6 @@ class LinearSpline(BasisRegressor):
         **KNOTS,
         "alpha": AnyOf(Real(minimum=0), Choice("loo"), ArrayLike()),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A4",),
-        engines=("memory", "files", "dask"),
-        certificate="newton decrement",
-    )
 
     @stores_arguments(tol=1e-10, n_jobs=None, verbose=0)
     def __init__(

@@ -15,7 +15,6 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.linear.basis._base import BasisRegressor, penalties_of
@@ -93,12 +92,6 @@ class PolynomialRegression(BasisRegressor):
         "domain": NoneOr(ArrayLike()),
         "interactions": Boolean(),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A4",),
-        engines=("memory", "files", "dask"),
-        certificate="newton decrement",
-    )
 
     @stores_arguments(tol=1e-10, n_jobs=None, verbose=0)
     def __init__(

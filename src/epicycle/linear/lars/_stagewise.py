@@ -11,7 +11,6 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.linear.lars._angles import lars_problem
@@ -108,9 +107,6 @@ class Stagewise(SparseLinearModel):
         "increment": Choice("sign", "correlation"),
         "alpha": Real(minimum=0),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap"
-    )
 
     @stores_arguments(max_iter=100_000, fit_intercept=True, tol=1e-3, n_jobs=None, verbose=0)
     def __init__(

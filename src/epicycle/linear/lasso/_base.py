@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 
 from epicycle.core._parameters import Domain
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
 from epicycle.linear._scikit_learn import COMPATIBILITY_DOCS, COMPATIBILITY_PARAMETERS
@@ -50,6 +51,9 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
         "certificate_ : Certificate\n    The duality gap, relative; the largest over targets.",
         "n_iter_": "n_iter_ : int\n    Rounds; the largest over targets.\nconverged_ : bool",
     }
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap"
+    )
 
     alpha: float
     fit_intercept: bool

@@ -12,7 +12,6 @@ from sklearn.base import MultiOutputMixin
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._constrained import BoundOutcome, minimise_within
@@ -23,7 +22,6 @@ from epicycle.optim import Solution
 from epicycle.optim._penalties import ElasticNet as ElasticNetPenalty
 from epicycle.optim._working_set import Outcome
 
-_CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
 _PARAMETERS: dict[str, Domain] = {
     "alpha": Real(minimum=0),
     "penalty_weights": NoneOr(ArrayLike()),
@@ -100,7 +98,6 @@ class Lasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # sciki
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**_PARAMETERS, "bound": NoneOr(Real(minimum=0))}
-    _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
 
     @stores_arguments(
@@ -185,7 +182,6 @@ class ElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]  # 
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**_PARAMETERS, "l1_ratio": Real(minimum=0, maximum=1)}
-    _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
 
     @stores_arguments(

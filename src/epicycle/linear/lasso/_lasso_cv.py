@@ -12,7 +12,6 @@ from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import Axes, axes_of, ink, styled
 from epicycle.core._settings import get_config
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import RoutesToSplitter, cell_moments, cells_of, folds_of
@@ -33,7 +32,6 @@ from epicycle.linear.lasso._problem import LassoProblem, check_columns, lasso_pr
 from epicycle.optim import Solution
 from epicycle.stats._intervals import standard_error
 
-_CARD = MethodCard(family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap")
 #: Arguments that not all of these models have.
 _OWN = ("l1_ratio", "penalty_weights", "positive")
 _SINGLE_TARGET: dict[str, Domain] = {
@@ -82,7 +80,6 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
         "cv": NoneOr(InstanceOf(object)),
         "rule": Choice("min", "1se"),
     }
-    _card: ClassVar[MethodCard] = _CARD
     _docs: ClassVar[Mapping[str, str]] = {
         "eps": "eps : float, default={default}\n"
         "    Smallest alpha of the grid, relative to the largest (at which all coefficients are zero).",
@@ -96,6 +93,11 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
         "max_iter": "max_iter : int, default={default}\n    Maximum number of rounds for each alpha.",
         "n_jobs": "n_jobs : int, optional\n"
         "    Threads, one fold each; None follows the processors. The result does not depend on it.",
+        "shares": "alpha_, l1_ratio_ : float\n    What was chosen.\n"
+        "alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)\n"
+        "    The alphas of every share, or those that were given.\n"
+        "mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)\n"
+        "mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis",
         "fit": "coef_ : ndarray of shape (n_features,)\nintercept_ : float\ndual_gap_ : float\n"
         "certificate_ : Certificate\n    Duality gap of the fit to all rows.\n"
         "history_ : History\nn_iter_ : int\nconverged_ : bool",
@@ -208,12 +210,7 @@ class ElasticNetCV(CrossValidatedRegressor):
 
     Attributes
     ----------
-    alpha_, l1_ratio_ : float
-        What was chosen.
-    alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The alphas of every share, or those that were given.
-    mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-    mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
+    %(shares)s
 
     Examples
     --------

@@ -9,14 +9,10 @@ from sklearn.base import MultiOutputMixin
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._lasso import fit_penalised
 
-MULTI_TASK_CARD: MethodCard = MethodCard(
-    family="linear", catalogue=("A7",), engines=("memory", "files", "dask"), certificate="duality gap"
-)
 _PARAMETERS: dict[str, Domain] = {
     "alpha": Real(minimum=0),
     "tol": Real(minimum=0),  # 0 asks for all that rounding leaves
@@ -76,7 +72,6 @@ class MultiTaskLasso(MultiOutputMixin, SparseLinearModel):  # type: ignore[misc]
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = _PARAMETERS
-    _card: ClassVar[MethodCard] = MULTI_TASK_CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
@@ -132,7 +127,6 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseLinearModel):  # type: ignore[
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**_PARAMETERS, "l1_ratio": Real(minimum=0, maximum=1)}
-    _card: ClassVar[MethodCard] = MULTI_TASK_CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linear.lasso._lasso_cv import (
     GRID_DEFAULTS,
@@ -18,7 +17,6 @@ from epicycle.linear.lasso._lasso_cv import (
     fit_by_cross_validation,
     l1_ratios,
 )
-from epicycle.linear.lasso._multi_task import MULTI_TASK_CARD
 
 _DOCS = {
     "fit_y": "y : array-like of shape (n_samples, n_tasks)\n    A scan brings its own. A vector is one task.",
@@ -65,7 +63,6 @@ class MultiTaskLassoCV(MultiOutputMixin, CrossValidatedRegressor):  # type: igno
     array([0, 1, 6])
     """
 
-    _card: ClassVar[MethodCard] = MULTI_TASK_CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 
@@ -94,12 +91,7 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
 
     Attributes
     ----------
-    alpha_, l1_ratio_ : float
-        What was chosen.
-    alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-        The alphas of every share, or those that were given.
-    mse_path_ : ndarray of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-    mse_mean_, mse_se_ : ndarray of the shape of `mse_path_` without its last axis
+    %(shares)s
 
     See Also
     --------
@@ -120,7 +112,6 @@ class MultiTaskElasticNetCV(MultiOutputMixin, CrossValidatedRegressor):  # type:
         **CrossValidatedRegressor._parameters,
         "l1_ratio": AnyOf(Real(minimum=0, maximum=1), ArrayLike()),
     }
-    _card: ClassVar[MethodCard] = MULTI_TASK_CARD
     _docs: ClassVar[Mapping[str, str]] = _DOCS
     _keeps_targets: ClassVar[bool] = True
 

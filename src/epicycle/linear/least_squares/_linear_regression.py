@@ -101,10 +101,7 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
         "use_correction": NoneOr(Boolean()),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A1", "A2"),
-        engines=("memory", "files", "dask"),
-        certificate="newton decrement",
+        family="linear", catalogue=("A1", "A2"), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
 
     _keeps_inverse: ClassVar[bool] = True

@@ -6,8 +6,8 @@ Parameters are the matrix (W, b) of shape (rows, p + 1), flattened, with b the i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,6 +46,27 @@ def sums_pay(data: Data, rows: int) -> bool:
     return not data.sparse and rows * data.n_features <= FEW and data.n_rows >= 4 * data.n_features
 
 
+@dataclass(frozen=True)
+class _Problem:
+    """What is fitted to what, and from where."""
+
+    data: Data
+    n_classes: int
+    intercept: bool
+    class_weight: np.ndarray | None
+    start: np.ndarray | None
+    n_jobs: int | None
+
+
+class _Goal(NamedTuple):
+    """The penalties, the tolerance and the largest number of rounds."""
+
+    l1: float
+    l2: float
+    tol: float
+    max_iter: int
+
+
 def minimise_l1(
     data: Data,
     n_classes: int,
@@ -65,8 +86,9 @@ def minimise_l1(
     start = None if state is None else np.asarray(state["params"], dtype=np.float64)
     if start is not None and start.shape != (rows, data.n_features + 1):
         raise DataError(f"the checkpoint holds parameters of shape {start.shape}; these data have other classes")
+    problem = _Problem(data, n_classes, intercept, class_weight, start, n_jobs)
     solve = _from_sums if sums_pay(data, rows) else _from_columns
-    outcome = solve(data, n_classes, l1, l2, intercept, class_weight, tol, max_iter, monitor, start, n_jobs)
+    outcome = solve(problem, _Goal(l1, l2, tol, max_iter), monitor)
     params, history = outcome.x, monitor.history()
     return Solution(
         params.ravel(),
@@ -91,53 +113,44 @@ def column_solver(
     return ColumnLogistic(design, np.asarray(data.y), n_classes, total)
 
 
-def _from_columns(
-    data: Data,
-    n_classes: int,
-    l1: float,
-    l2: float,
-    intercept: bool,
-    class_weight: np.ndarray | None,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    start: np.ndarray | None,
-    n_jobs: int | None,
-) -> Outcome:
+def _from_columns(problem: _Problem, goal: _Goal, monitor: Monitor) -> Outcome:
+    data, start = problem.data, problem.start
     assert isinstance(data, ArrayData)
-    solver = column_solver(data, n_classes, intercept=intercept, class_weight=class_weight, n_jobs=n_jobs)
+    solver = column_solver(
+        data,
+        problem.n_classes,
+        intercept=problem.intercept,
+        class_weight=problem.class_weight,
+        n_jobs=problem.n_jobs,
+    )
     if start is not None:
         solver.start_at(start[:, :-1], start[:, -1])
 
     def report(done: int, params: np.ndarray, objective: float, **columns: float) -> bool:
         return _notify(monitor, done, params, objective, **columns)
 
-    return solver.minimise(l1, l2, tol, max_iter, report)
+    return solver.minimise(*goal, report)
 
 
-def _from_sums(
-    data: Data,
-    n_classes: int,
-    l1: float,
-    l2: float,
-    intercept: bool,
-    class_weight: np.ndarray | None,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    start: np.ndarray | None,
-    n_jobs: int | None,
-) -> Outcome:
+def _from_sums(problem: _Problem, goal: _Goal, monitor: Monitor) -> Outcome:
+    data, n_classes, start = problem.data, problem.n_classes, problem.start
     rows, p = 1 if n_classes == 2 else n_classes, data.n_features
     refuse_many(data, n_classes)
-    shift = far_shift(data) if intercept else np.zeros(p)
-    solver = HessianSolver(data, n_classes, intercept=intercept, shift=shift, class_weight=class_weight, n_jobs=n_jobs)
+    shift = far_shift(data) if problem.intercept else np.zeros(p)
+    solver = HessianSolver(
+        data,
+        n_classes,
+        intercept=problem.intercept,
+        shift=shift,
+        class_weight=problem.class_weight,
+        n_jobs=problem.n_jobs,
+    )
     params = np.zeros((rows, p + 1)) if start is None else at_origin(start, -shift)
 
     def report(done: int, params: np.ndarray, objective: float, gap: float, step: float) -> bool:
         return _notify(monitor, done, at_origin(params, shift), objective, gap=gap, step=step)
 
-    found = solver.minimise(params, l1, l2, tol, max_iter, report)
+    found = solver.minimise(params, *goal, report)
     return replace(found, x=at_origin(found.x, shift))
 
 

@@ -142,10 +142,7 @@ class LogisticRegression(LinearClassifier):
         "max_iter": Integer(minimum=0),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A2", "A9", "A10"),
-        engines=("memory", "files", "dask"),
-        certificate="duality gap",
+        family="linear", catalogue=("A2", "A9", "A10"), engines=("memory", "files", "dask"), certificate="duality gap"
     )
 
     @stores_arguments

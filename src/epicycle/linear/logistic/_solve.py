@@ -106,16 +106,8 @@ class SeparationMonitor(Monitor):
     def __init__(self, monitor: Monitor, objective: LogisticObjective) -> None:
         self._monitor, self._objective, self._level = monitor, objective, objective.separation_level
 
-    def __call__(
-        self,
-        iteration: int,
-        x: np.ndarray,
-        *,
-        objective: float,
-        state: Callable[[], Mapping[str, Any]] | None = None,
-        **columns: float,
-    ) -> bool:
-        stop = self._monitor(iteration, x, objective=objective, state=state, **columns) or objective < self._level
+    def __call__(self, iteration: int, x: np.ndarray, *, objective: float, **more: Any) -> bool:
+        stop = self._monitor(iteration, x, objective=objective, **more) or objective < self._level
         if stop or iteration not in SEPARATION_CHECKS or not np.isfinite(x).all():
             return stop
         return (

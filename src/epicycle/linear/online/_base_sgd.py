@@ -18,6 +18,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._random import seed_of
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting
 from epicycle.data import ArrayData, Data
 from epicycle.data._matrix import in_type_if_it_fits
@@ -77,6 +78,9 @@ class StochasticModel(Estimator, ABC):
 
     _docs: ClassVar[Mapping[str, str]] = DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("online_attributes",)
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
+    )
 
     # Parameters; those with a value here are not in the constructor of every class.
     loss: str

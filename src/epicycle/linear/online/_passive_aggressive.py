@@ -19,7 +19,6 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear.online._base_classifier import OnlineClassifier
 from epicycle.linear.online._base_regressor import OnlineRegressor
@@ -27,9 +26,6 @@ from epicycle.linear.online._learner import Rule
 from epicycle.linear.online._parameters import CLASS_WEIGHT, POSITIVE, SHARED_PARAMETERS
 
 _SHARED: Mapping[str, Domain] = {**SHARED_PARAMETERS, "C": POSITIVE, "average": AnyOf(Boolean(), Integer(0))}
-_CARD = MethodCard(
-    family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
-)
 _DOCS: Mapping[str, str] = {
     "C": """C : float, default={default}
     Aggressiveness: the longest step of PA-I; for PA-II steps shrink with 1 / (2 C). Small for noisy rows.""",
@@ -89,7 +85,6 @@ class PassiveAggressiveClassifier(OnlineClassifier):
         "loss": Choice("hinge", "squared_hinge"),
         "class_weight": CLASS_WEIGHT,
     }
-    _card: ClassVar[MethodCard] = _CARD
     _rule = _steps
     _certified_rule = _machine
 
@@ -149,7 +144,6 @@ class PassiveAggressiveRegressor(RegressorMixin, OnlineRegressor):  # type: igno
         "loss": Choice("epsilon_insensitive", "squared_epsilon_insensitive"),
         "epsilon": Real(0),
     }
-    _card: ClassVar[MethodCard] = _CARD
     _rule = _steps
     _certified_rule = _machine
 

@@ -15,7 +15,6 @@ from sklearn.utils.metaestimators import available_if
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Choice, Domain
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch
 from epicycle.linear.online._base_classifier import OnlineClassifier
@@ -75,9 +74,6 @@ class SGDClassifier(OnlineClassifier):
         **SGD_PARAMETERS,
         "class_weight": CLASS_WEIGHT,
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
-    )
 
     @stores_arguments(
         fit_intercept=True, max_iter=1000, tol=1e-3, random_state=None, warm_start=False, n_jobs=None, verbose=0

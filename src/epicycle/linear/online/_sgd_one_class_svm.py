@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.linear.online._base_regressor import OnlineRegressor
@@ -67,9 +66,6 @@ class SGDOneClassSVM(OutlierMixin, OnlineRegressor):  # type: ignore[misc]  # un
         "nu": Real(0, 1, inclusive=(False, True)),
         "learning_rate": Choice("optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)"),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
-    )
 
     loss_functions: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hinge": (Hinge,)}
 

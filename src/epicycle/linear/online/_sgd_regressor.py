@@ -9,7 +9,6 @@ from sklearn.base import RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Choice, Domain
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.linear.online._base_regressor import REGRESSION_LOSSES, OnlineRegressor
 from epicycle.linear.online._parameters import SGD_PARAMETERS
@@ -47,9 +46,6 @@ class SGDRegressor(RegressorMixin, OnlineRegressor):  # type: ignore[misc]  # un
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {"loss": Choice(*REGRESSION_LOSSES), **SGD_PARAMETERS}
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="linear", catalogue=("A13",), engines=("memory", "files", "dask"), certificate="duality gap, or none"
-    )
 
     @stores_arguments(
         fit_intercept=True, max_iter=1000, tol=1e-3, random_state=None, warm_start=False, n_jobs=None, verbose=0

@@ -24,13 +24,15 @@ import numpy as np
 from epicycle import engine
 from epicycle.data import Batch, Data
 from epicycle.linear.online._learner import Rule, row_targets
-from epicycle.optim._losses import Logistic, loss_by_name
+from epicycle.optim._likelihoods import Logistic
+from epicycle.optim._losses import loss_by_name
 
 #: Means of derivatives may leave the domain of l* by rounding, where l* is infinite; any multiple of a in [0, 1] is
 #: as good a dual point.
 INSIDE = 1 - 1e-12
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows bounds nothing
 def suboptimality(
     data: Data,
     rule: Rule,
@@ -41,20 +43,6 @@ def suboptimality(
     dual: np.ndarray | None,
 ) -> tuple[float, float]:
     """(F(W, b) over all models, a bound on how far it is above its minimum; inf without an L2 penalty)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows bounds nothing
-        value, gap = _value_and_gap(data, rule, W, b, positive, factors, dual)
-    return value, gap if math.isfinite(gap) else math.inf
-
-
-def _value_and_gap(
-    data: Data,
-    rule: Rule,
-    W: np.ndarray,
-    b: np.ndarray,
-    positive: np.ndarray | None,
-    factors: np.ndarray | None,
-    dual: np.ndarray | None,
-) -> tuple[float, float]:
     given = partial(_row_terms, rule=rule, W=W, b=b, positive=positive, factors=factors)
     value, lower = math.nan, np.full(len(b), -math.inf)
     for mean in (None,) if dual is None else (None, dual):
@@ -78,7 +66,8 @@ def _value_and_gap(
         excess = np.maximum(np.abs(gradient) / total - rule.l1, 0.0)
         bound = fixed - conjugates / total - np.square(excess).sum(axis=0) / (2 * rule.l2)
         lower = np.maximum(lower, bound)
-    return value, max(value - float(lower.sum()), 0.0)
+    gap = max(value - float(lower.sum()), 0.0)
+    return value, gap if math.isfinite(gap) else math.inf
 
 
 def _row_terms(

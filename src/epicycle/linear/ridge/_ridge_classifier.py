@@ -240,10 +240,7 @@ class RidgeClassifierCV(RidgeLabels):
         "class_weight": NoneOr(AnyOf(Choice("balanced"), InstanceOf(dict))),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A6", "A10"),
-        engines=("memory", "files", "dask"),
-        certificate="newton decrement",
+        family="linear", catalogue=("A6", "A10"), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
     #: Every class has the same alpha: scores of classes are compared.
     alpha_per_target: ClassVar[bool] = False

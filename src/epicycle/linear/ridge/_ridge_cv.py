@@ -81,10 +81,7 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
         "alpha_per_target": Boolean(),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="linear",
-        catalogue=("A6",),
-        engines=("memory", "files", "dask"),
-        certificate="newton decrement",
+        family="linear", catalogue=("A6",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
 
     _flattens: ClassVar[bool] = True

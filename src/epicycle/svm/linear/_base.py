@@ -32,7 +32,6 @@ LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "solver": Choice("auto", "dual-cd", "newton"),
 }
 _ENGINES = ("memory", "files", "dask")
-LINEAR_CARD: MethodCard = MethodCard(family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap")
 
 # Newton's method costs n p^2 a pass and p^3 a step, coordinate descent n p a pass but many passes.
 _NEWTON_COLUMNS = 300  # up to which "auto" takes Newton's method for any number of rows
@@ -71,6 +70,9 @@ n_iter_ : int
 converged_ : bool""",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("evidence_attributes",)
+    _card: ClassVar[MethodCard] = MethodCard(
+        family="linear", catalogue=("C3",), engines=_ENGINES, certificate="duality gap"
+    )
 
     C: float
     tol: float

@@ -18,14 +18,13 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core._random import seed_of
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.optim import Solution
 from epicycle.stats._class_scores import class_batch, linear_predictor
 from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.svm._crammer_singer import joint_descent, joint_optimum
-from epicycle.svm.linear._base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
+from epicycle.svm.linear._base import LINEAR_PARAMETERS, LinearMachine
 from epicycle.svm.linear._l1 import gap_certificate
 from epicycle.svm.linear._problem import MarginProblem
 
@@ -97,7 +96,6 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # untype
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
         **LINEAR_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = LINEAR_CARD
 
     classes_: np.ndarray
 

@@ -15,11 +15,10 @@ from sklearn.base import RegressorMixin
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import Batch
 from epicycle.stats._class_scores import linear_predictor
-from epicycle.svm.linear._base import LINEAR_CARD, LINEAR_PARAMETERS, LinearMachine
+from epicycle.svm.linear._base import LINEAR_PARAMETERS, LinearMachine
 
 
 class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped mixin
@@ -72,7 +71,6 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
         "loss": Choice("epsilon_insensitive", "squared_epsilon_insensitive"),
         **LINEAR_PARAMETERS,
     }
-    _card: ClassVar[MethodCard] = LINEAR_CARD
 
     @stores_arguments(tol=1e-5, fit_intercept=True, max_iter=1000, random_state=None, n_jobs=None, verbose=0)
     def __init__(

@@ -19,9 +19,10 @@ from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, 
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.data._categories import Levels, column_label, is_table, learn_levels
+from epicycle.tree._parameters import TREE_DOCS
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._classifier import GradientBoostingClassifier
-from epicycle.tree.boosting._parameters import BOOSTING_DOCS, BOOSTING_DOMAINS
+from epicycle.tree.boosting._parameters import BOOSTING_DOMAINS
 from epicycle.tree.boosting._regressor import GradientBoostingRegressor
 from epicycle.tree.boosting._stopping import Stopping
 
@@ -97,7 +98,7 @@ class HistGradientBoosting(GradientBoosting):
 
     _docs: ClassVar[dict[str, str]] = {
         **entries_of(_PARAMETERS),
-        "categorical_features": BOOSTING_DOCS["categorical_features"]
+        "categorical_features": TREE_DOCS["categorical_features"]
         + "\n    At most `max_bins` levels; negative numbers are missing values.",
         "verbose": SHARED_DOCS["verbose"],
         "boosting_attributes": _ATTRIBUTES,

@@ -26,6 +26,8 @@ _LEAST_ROWS = 20
 
 BOOSTING_DOCS: dict[str, str] = {
     **TREE_DOCS,
+    "categorical_features": TREE_DOCS["categorical_features"]
+    + "\n    A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.",
     **entries_of(
         r"""learning_rate : float, default=0.1
     :math:`\eta`. Steps are shortened where they might not lower the training loss, and halved where they do not.
@@ -71,7 +73,6 @@ criterion : {"squared_error", "friedman_mse", "deprecated"}, default="deprecated
 init : estimator, "zero" or None, default=None
     Where the scores start: the predictions of an estimator, which is fitted first (for rows in memory), zero, or the
     best constant.
-    A split names at most 16 levels, each with as many rows as a leaf must have; all others go together.
 categorical_smoothing : float, default=20.0
     Added to the curvature of levels when they are ordered, and to :math:`\lambda` in the gain of such splits.
 n_iter_no_change : int, optional

@@ -11,7 +11,6 @@ from sklearn.base import TransformerMixin
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Domain
-from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree._nodes import leaf_nodes
 from epicycle.tree.cart._grow import number_target
@@ -75,9 +74,6 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
     """
 
     _target = "none"
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="tree", catalogue=("D2",), engines=("memory", "files", "dask"), certificate="none"
-    )
     _parameters: ClassVar[dict[str, Domain]] = {
         name: domain for name, domain in Forest._parameters.items() if name not in _FIXED
     } | {"sparse_output": Boolean()}

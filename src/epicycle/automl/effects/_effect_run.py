@@ -1,0 +1,159 @@
+"""Result of the analysis of an effect in a table: the conclusion, its evidence, and the files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from epicycle.automl._output import write_folder
+from epicycle.automl._training_run import encoding_plan, environment, write_text
+from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
+from epicycle.report._plain import plain
+
+
+@dataclass(repr=False)
+class EffectRun:
+    """Result of :func:`epicycle.effect_table`.
+
+    Attributes
+    ----------
+    effect, standard_error : float
+        The conclusion, by the first of the `estimates`.
+    interval : tuple of float
+        95% confidence.
+    method : str
+    estimates : list of dict
+        All methods side by side: name, words, effect, standard_error, lower, upper.
+    identification : dict
+        Kind ("assumed", "adjustment" or "instrument"), the columns, and the reasons in words.
+    overlap : dict
+        Propensity scores of both arms, and the share of rows with hardly any like them in the other arm.
+    balance : list of dict
+        Standardised differences of the covariates before and after weighting.
+    sensitivity : dict
+        E-values and robustness values, with covariates for comparison.
+    refutations : list of dict
+        Name, verdict and whether it passed.
+    instrument : dict
+        Strength of the instrument, where one is used.
+    doubts : list of str
+        What would have to be true for the conclusion to be wrong.
+    failed : list of str
+        Methods that could not be fitted, and why.
+    """
+
+    treatment: str
+    outcome: str
+    levels: tuple[str, str]
+    scale: str
+    effect: float
+    standard_error: float
+    interval: tuple[float, float]
+    method: str
+    estimates: list[dict[str, Any]]
+    identification: dict[str, Any]
+    overlap: dict[str, Any]
+    balance: list[dict[str, Any]]
+    sensitivity: dict[str, Any]
+    refutations: list[dict[str, Any]]
+    rows: int
+    treated: int
+    profile: list[ColumnProfile]
+    warnings: list[DataIssue]
+    failed: list[str]
+    source: str
+    script: str
+    seed: int
+    instrument: dict[str, Any] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return self.interval[0] > 0 or self.interval[1] < 0
+
+    @property
+    def verdict(self) -> str:
+        """The conclusion in one sentence."""
+        low, high = self.interval
+        span = f"95% interval {low:.4g} to {high:.4g}"
+        if not self.is_clear:
+            return f"no effect of {self.treatment} on {self.outcome} can be told from noise: {self.effect:.4g}, {span}"
+        verb = "raises" if self.effect > 0 else "lowers"
+        return f"{self.treatment} = {self.levels[1]} {verb} {self.scale} by {abs(self.effect):.4g} on average ({span})"
+
+    def estimate(self, name: str) -> dict[str, Any]:
+        """One of the estimates.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        """
+        return next(row for row in self.estimates if row["name"] == name)
+
+    def __str__(self) -> str:
+        lines = [f"{self.rows:,} rows, {self.treated:,} treated ({self.source}): {self.verdict}"]
+        lines += [
+            f"  {row['name']:<16} {row['effect']:>10.4g}   {row['lower']:.4g} to {row['upper']:.4g}"
+            for row in self.estimates
+        ]
+        lines += ["wrong if:", *(f"  - {doubt}" for doubt in self.doubts)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def metrics(self) -> dict[str, Any]:
+        """The numbers in plain values, as effect.json has them; the same for the same seed."""
+        names = (
+            *("treatment", "outcome", "levels", "scale", "effect", "standard_error", "interval", "method", "verdict"),
+            *("estimates", "identification", "overlap", "balance", "sensitivity", "refutations", "instrument"),
+            *("doubts", "failed", "rows", "treated", "seed"),
+        )
+        return dict(plain({name: getattr(self, name) for name in names} | {"is_clear": self.is_clear}))
+
+    def record(self) -> dict[str, Any]:
+        """The run in plain values of bounded size, the input of a report; without times, so that it repeats."""
+        versions = environment(self.seed, 0.0, 0.0)
+        return {
+            "title": f"Effect of {self.treatment} on {self.outcome}",
+            "data": {
+                "rows": self.rows,
+                "columns": len(self.profile),
+                "source": self.source,
+                "target": self.outcome,
+                "task": "effect",
+            },
+            "columns": [{**asdict(p), "missing": p.missing / max(self.rows, 1)} for p in self.profile],
+            "warnings": plain(self.warnings),
+            "plan": encoding_plan(self.profile),
+            "effect": self.metrics(),
+            "environment": {key: versions[key] for key in versions if key not in ("seconds", "budget")},
+            "reproduce": self.script,
+        }
+
+    def save(
+        self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
+    ) -> Path:
+        """Write effect.json and effect.py into a folder, both or none.
+
+        Parameters
+        ----------
+        directory : str or path
+            Is created; its parent has to exist.
+        more : dict of callables, optional
+            Further files by name, each a function that writes to the path it is given.
+
+        Returns
+        -------
+        Path
+        """
+        files: dict[str, Callable[[Path], None]] = {
+            "effect.json": lambda path: write_text(path, json.dumps(self.metrics(), indent=2) + "\n"),
+            "effect.py": lambda path: write_text(path, self.script),
+        }
+        return write_folder(directory, {**files, **(more or {})})

@@ -1,0 +1,1 @@
+"""Structural causal models: equations, interventions, counterfactuals, mediation."""

@@ -1,0 +1,143 @@
+"""epicycle effect: the known effect of simulated data, what it writes and says, graphs, instruments, bad input."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import epicycle as ep
+from epicycle import report
+from epicycle.cli import main
+from epicycle.exceptions import DataError
+
+FILES = ["effect.json", "effect.py", "report.html", "report.json"]
+GRAPH = "age, sex -> drug -> pressure; age, sex, diet -> pressure"
+
+
+def patients(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    age, sex = rng.normal(50, 10, n), rng.choice(["f", "m"], n)
+    drug = rng.random(n) < 1 / (1 + np.exp(-(age - 50) / 10 - (sex == "m") + 0.5))
+    diet = rng.normal(size=n)
+    pressure = 70 + age + 4 * (sex == "m") + diet - 6.0 * drug + rng.normal(0, 5, n)
+    return {
+        "age": age,
+        "sex": sex.tolist(),
+        "diet": diet,
+        "drug": np.where(drug, "yes", "no").tolist(),
+        "pressure": pressure,
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A CSV file, and two folders of the same command."""
+    folder = tmp_path_factory.mktemp("effect")
+    pa.csv.write_csv(pa.table(patients()), folder / "data.csv")
+    (folder / "graph.txt").write_text(GRAPH)
+    for name in ("one", "two"):
+        command = ["effect", str(folder / "data.csv"), "--treatment", "drug", "--outcome", "pressure"]
+        options = ["--graph", str(folder / "graph.txt"), "--out", str(folder / name), "--repeats", "3", "--seed", "2"]
+        assert main([*command, *options, "--json"]) == 0
+    return folder
+
+
+def test_all_files_repeat_byte_for_byte(folder):
+    assert sorted(p.name for p in (folder / "one").iterdir()) == FILES
+    for name in FILES:
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes(), name
+
+
+def test_the_planted_effect_is_found_where_the_plain_difference_misses_it(folder):
+    found = json.loads((folder / "one" / "effect.json").read_text())
+    low, high = found["interval"]
+    assert low < -6 < high < 0
+    named = {row["name"]: row for row in found["estimates"]}
+    for name in ("aipw", "tmle", "regression", "ipw", "entropy"):
+        assert named[name]["lower"] < -6 < named[name]["upper"], name
+    assert named["difference"]["lower"] > -6  # the older take it, and have more
+    assert found["identification"]["kind"] == "adjustment"
+    assert found["identification"]["covariates"] == ["age", "sex", "diet"]
+    assert all(test["passed"] for test in found["refutations"])
+    assert (
+        max(abs(row["after"]) for row in found["balance"]) < 0.1 < max(abs(row["before"]) for row in found["balance"])
+    )
+
+
+def test_the_page_has_pictures_and_doubts(folder):
+    page = (folder / "one" / "report.html").read_text()
+    for name in ("estimates", "overlap", "balance", "omitted"):
+        assert f'data-figure="{name}"' in page
+    assert "What would have to be true for this to be wrong" in page
+    assert "drug = yes lowers pressure by" in page.lower()
+    assert "An arrow that the graph leaves out could exist" in page
+    record = json.loads((folder / "one" / "report.json").read_text())
+    assert report.html(record) == page
+    # A record from elsewhere, with holes, still makes a page.
+    assert report.html({"effect": {"verdict": "?", "overlap": {"edges": [0, 1]}, "estimates": [{}], "balance": [{}]}})
+
+
+def test_the_command_prints_the_conclusion(folder, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    command = ["effect", str(folder / "data.csv"), "--treatment", "drug", "--outcome", "pressure", "--repeats", "1"]
+    assert main([*command, "--drop", "diet"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "drug = yes lowers pressure by" in said
+    assert "No graph was given" in said
+    assert "The conclusion is wrong if one of these holds" in said
+    assert sorted(p.name for p in (tmp_path / "epicycle-data-effect").iterdir()) == FILES
+    written = json.loads((tmp_path / "epicycle-data-effect" / "effect.json").read_text())
+    assert {row["name"].partition("=")[0] for row in written["balance"]} == {"age", "sex"}
+    # The script repeats the analysis with its options.
+    monkeypatch.setattr("sys.argv", ["effect.py"])
+    exec((tmp_path / "epicycle-data-effect" / "effect.py").read_text(), {})
+    assert written["verdict"] in capsys.readouterr().out
+
+
+def test_a_hidden_confounder_leads_to_the_instrument_of_the_graph():
+    rng = np.random.default_rng(0)
+    lottery, hidden = rng.integers(0, 2, 2000), rng.normal(size=2000)
+    school = (1.5 * lottery + hidden + rng.normal(size=2000) > 0.7).astype(int)
+    table = pa.table(
+        {"lottery": lottery, "school": school, "income": 2.0 * school + 2 * hidden + rng.normal(size=2000)}
+    )
+    graph = "lottery -> school -> income; talent -> school; talent -> income"
+    run = ep.effect_table(table, "school", "income", graph=graph)
+    assert run.identification["kind"] == "instrument"
+    assert run.method == "2sls"
+    assert run.interval[0] < 2 < run.interval[1]
+    assert run.estimate("difference")["lower"] > 3
+    assert any("by another way than the treatment" in doubt for doubt in run.doubts)
+    with pytest.raises(DataError, match="school <- talent -> income cannot be blocked"):
+        ep.effect_table(table, "school", "income", graph="talent -> school -> income; talent -> income")
+
+
+def test_missing_rows_and_no_effect_are_said():
+    given = patients(300, seed=1)
+    given["pressure"] = given["pressure"] + 6.0 * (np.array(given["drug"]) == "yes")
+    given["drug"] = [None if i < 20 else value for i, value in enumerate(given["drug"])]
+    run = ep.effect_table(pa.table(given), "drug", "pressure", repeats=1)
+    assert run.rows == 280
+    assert "20 rows without drug or pressure" in run.warnings[0].text
+    assert not run.is_clear
+    assert "can be told from noise" in str(run)
+    assert "does not show that there is none" in run.doubts[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--treatment", "pill", "--outcome", "pressure"], "treatment='pill': the table has no such column"),
+        (["--treatment", "age", "--outcome", "pressure"], "treatment='age': holds 500 different values"),
+        (["--treatment", "drug", "--outcome", "drug"], "both are 'drug'"),
+        (["--treatment", "drug", "--outcome", "pressure", "--graph", "drug -> x"], "graph: has no node 'pressure'"),
+        (["--treatment", "drug", "--outcome", "pressure", "--graph", "pressure -> drug"], "there is no effect"),
+    ],
+)
+def test_bad_input_exits_with_2_and_a_sentence(folder, capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["effect", str(folder / "data.csv"), *arguments]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert list(tmp_path.iterdir()) == []
