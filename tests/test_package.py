@@ -122,6 +122,7 @@ FAMILIES = {
     "neighbors._regression": "as in scikit-learn",
     "neighbors._unsupervised": "as in scikit-learn",
     "online._evaluate": "evaluation on a stream and its result",
+    "optim._likelihoods": "losses that are likelihoods",
     "optim._losses": "losses",
     "optim._objective": "objectives and their metrics",
     "optim._penalties": "penalties",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -86,14 +87,42 @@ def test_resamples_and_posterior_agree_with_influence_functions(interval, prior)
     assert again.effect(1, 0) == other
 
 
+@pytest.mark.parametrize(
+    ("graph", "draw", "options"),
+    [
+        (BACK, back_door_rows, {}),
+        (FRONT, front_door_rows, {}),
+        (BACK, back_door_rows, {"method": "regression"}),
+        (BACK, back_door_rows, {"method": "weighting"}),
+        (FRONT, front_door_rows, {"method": "regression", "n_resamples": 2, "random_state": 0}),
+    ],
+    ids=["tables", "front door", "regression", "weighting", "front door by regression"],
+)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 1000), scale=st.sampled_from([-3.0, 0.5, 100.0]))
+def test_weights_count_rows_and_order_and_scale_do_not_matter(graph, draw, options, seed, scale):
+    data = draw(300, seed)
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 4, size=300)
+    question = identify(graph, "x", "y")
+    weighted = question.estimate(data, sample_weight=weight, **options)
+    order = rng.permutation(np.repeat(np.arange(300), weight))
+    repeated = question.estimate({name: c[order] for name, c in data.items()}, **options)
+    assert_allclose(weighted.mean, repeated.mean, rtol=1e-6)
+    if weighted.interval == "influence":
+        assert_allclose(weighted.covariance, repeated.covariance, rtol=1e-4)
+    scaled = question.estimate({**data, "y": scale * data["y"]}, sample_weight=weight, **options)
+    assert_allclose(scaled.mean, scale * weighted.mean, rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_intervals_cover():
-    """Of 500 data sets, for tables by adjustment and by the front door, and for weights."""
+    """Of 500 data sets, for tables by adjustment and by the front door, and for regression."""
     questions = [
         (BACK, back_door_rows, 0.3, {}),
         (FRONT, front_door_rows, 0.28, {}),
         (BACK, back_door_rows, 0.3, {"method": "regression"}),
-    ]
+    ]  # by weights the influence function is the same
     for graph, draw, effect, options in questions:
         question = identify(graph, "x", "y")
         found = [question.estimate(draw(800, seed), **options).effect(1, 0) for seed in range(500)]
@@ -122,6 +151,7 @@ def test_given_values_and_several_treatments():
         ({"z": lambda d: d["z"][:-1]}, {}, "columns have lengths"),
         ({}, {"interval": "posterior"}, "prior=0: expected a positive number"),
         ({}, {"method": "magic"}, "method='magic'"),
+        ({}, {"sample_weight": [1.0, -1.0]}, "sample_weight"),
         ({"x": lambda d: d["z"] + np.arange(len(d["z"]))}, {"method": "weighting"}, "expected at most 20"),
     ],
 )

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from diagrams import random_edges, separated_by_paths, subsets
+from hypothesis import given, settings, strategies as st
 
 from epicycle.causal import CausalGraph
 from epicycle.exceptions import DataError, ParameterError
@@ -94,9 +95,9 @@ def test_separation_and_minimal_separators_are_those_of_the_definition(case):
 def test_open_paths_are_there_where_nodes_are_connected():
     nodes, edges = GRAPHS[3]
     graph = as_graph(nodes, edges)
-    for given in subsets(set(nodes[2:])):
-        paths = graph.open_paths(nodes[0], nodes[1], given)
-        assert bool(paths) != graph.d_separated(nodes[0], nodes[1], given)
+    for known in subsets(set(nodes[2:])):
+        paths = graph.open_paths(nodes[0], nodes[1], known)
+        assert bool(paths) != graph.d_separated(nodes[0], nodes[1], known)
         assert [len(p.nodes) for p in paths] == sorted(len(p.nodes) for p in paths)
     assert graph.d_connected("v0") == {v for v in nodes[1:] if not graph.d_separated("v0", v)}
 
@@ -261,3 +262,24 @@ def test_picture_has_a_box_for_each_node_and_marks_open_paths():
         warnings.simplefilter("error")
         ax.figure.canvas.draw()
     plt.close(ax.figure)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_names_and_order_of_nodes_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    nodes, edges = random_edges(rng, 6)
+    graph = as_graph(nodes, edges)
+    new = dict(zip(nodes, (f"w{i}" for i in rng.permutation(6)), strict=True))
+    shuffled = [edges[i] for i in rng.permutation(len(edges))]
+    names = rng.permutation(list(new.values())).tolist()
+    other = as_graph(names, [(new[a], arrow, new[b]) for a, arrow, b in shuffled])
+
+    def renamed(sets):
+        return {frozenset(new[v] for v in s) for s in sets}
+
+    assert renamed(graph.districts()) == set(other.districts())
+    for ask in ("adjustment_sets", "back_door", "front_door", "minimal_separators"):
+        assert renamed(getattr(graph, ask)("v0", "v1")) == set(getattr(other, ask)(new["v0"], new["v1"]))
+    assert graph.identify("v0", "v1").identifiable == other.identify(new["v0"], new["v1"]).identifiable
+    assert len(graph.open_paths("v0", "v1", "v2")) == len(other.open_paths(new["v0"], new["v1"], new["v2"]))

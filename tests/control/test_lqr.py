@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from epicycle.control import LQR, controllability
+from epicycle.control import LQR, CartPole, controllability, linearize
 from epicycle.exceptions import DataError
 
 
@@ -105,6 +105,23 @@ def test_hidden_modes_are_named():
     LQR(A, B, np.eye(2), np.eye(1)).solve(5)  # and a finite horizon has a finite cost
 
 
+@given(st.integers(0, 2**32), st.integers(1, 8), st.sampled_from([0.0, 1e-12, 1e-6, 1e-3]))
+def test_hidden_modes_are_those_of_singular_values(seed, n, leak):
+    """Some modes are cut off from the controls, or nearly, and hidden among the others by a rotation."""
+    rng = np.random.default_rng(seed)
+    k = rng.integers(0, n + 1)
+    A, B = rng.normal(size=(n, n)), rng.normal(size=(n, 2))
+    A[:k, k:], B[:k] = leak * A[:k, k:], leak * B[:k]
+    turn = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    A, B = turn @ A @ turn.T, turn @ B
+    size = max(np.linalg.norm(A, 2), np.linalg.norm(B, 2))
+    modes = scipy.linalg.eigvals(A)
+    smallest = [np.linalg.svd(np.hstack([s * np.eye(n) - A, B]), compute_uv=False)[-1] / size for s in modes]
+    if min(abs(np.log10(max(v, 1e-30)) + 9) for v in smallest) < 0.5:
+        return  # at the threshold rounding decides
+    assert controllability(A, B) == [complex(s) for s, v in zip(modes, smallest, strict=True) if v <= 1e-9]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -126,3 +143,24 @@ def test_bad_models(change, message):
     given = {"A": np.eye(2), "B": np.ones((2, 1)), "Q": np.eye(2), "R": np.eye(1)} | change
     with pytest.raises(DataError, match=message):
         LQR(**given).solve()
+
+
+def test_linearisations_agree_and_are_checked():
+    cart, x, u = CartPole(integrator="rk4"), np.array([0.1, 0.2, 0.3, -0.4]), np.array([2.0])
+    value, A, B = linearize(cart, x, u, method="analytic", check=True)
+    assert_allclose(value, cart.step(x, u), rtol=1e-13)
+    for ours, exact in zip(linearize(cart, x, u), (value, A, B), strict=True):
+        assert_allclose(ours, exact, atol=1e-8)
+
+    class Wrong:
+        def step(self, x, u):
+            return np.array([x[0] * u[0], x[1]])
+
+        def derivatives(self, x, u):
+            return self.step(x, u), np.array([[u[0], 0.0], [0.0, 1.0]]), np.array([[x[0]], [1.0]])  # d f[1] / d u is 0
+
+    linearize(Wrong(), [1.0, 2.0], [3.0], method="analytic")
+    with pytest.raises(DataError, match=r"derivative of f\[1\] by u\[0\] is 1, and 0 by differences"):
+        linearize(Wrong(), [1.0, 2.0], [3.0], method="analytic", check=True)
+    with pytest.raises(DataError, match="no method derivatives"):
+        linearize(lambda x: x, [1.0], method="analytic")

@@ -122,3 +122,65 @@ def test_kalman_kernels_against_plain_formulas():
         with pytest.raises(ValueError, match="kalman: expected"):
             control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), True, 0)
     assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), False, 0)[0])
+
+
+LIMITS = (np.array([-1.0]), np.array([1.0]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"system": 5},
+        {"parameters": np.ones(4)},
+        {"integrator": 3},
+        {"start": np.zeros((2, 3))},
+        {"given": np.zeros((3, 4, 1))},
+        {"given": np.zeros((2, 5, 1))},
+        {"given": None},
+        {"gain": np.zeros((1, 1, 2)), "offset": np.zeros((1, 1))},  # both
+        {"given": None, "gain": np.zeros((2, 1, 2)), "offset": np.zeros((2, 1))},  # neither one nor four
+        {"given": None, "gain": np.zeros((1, 1, 2))},
+        {"box_low": np.zeros(2)},
+        {"lowest": np.zeros(2)},
+        {"states": np.empty((2, 4, 2))},
+        {"states": np.empty((2, 5, 2)), "controls": np.empty((2, 4, 1)), "rewards": np.empty((2, 3))},
+        {"threads": 0},
+    ],
+)
+def test_rollouts_refuse_what_does_not_fit(change):
+    given = {
+        "system": 1,
+        "parameters": np.array([10.0, 1.0, 1.0, 0.0, 8.0]),
+        "seconds": 0.05,
+        "integrator": 1,
+        "start": np.zeros((2, 2)),
+        "steps": 4,
+        "given": np.zeros((2, 4, 1)),
+        "gain": None,
+        "offset": None,
+        "lowest": LIMITS[0],
+        "highest": LIMITS[1],
+        "box_low": None,
+        "box_high": None,
+        "states": None,
+        "controls": None,
+        "rewards": None,
+        "threads": 1,
+    }
+    last, lengths = control.rollout(**given)
+    assert last.shape == (2, 2)
+    assert_array_equal(lengths, [4, 4])
+    with pytest.raises((ValueError, TypeError)):
+        control.rollout(**given | change)
+
+
+def test_motions_and_expansions_refuse_what_does_not_fit():
+    parameters = np.array([10.0, 1.0, 1.0, 0.0, 8.0])
+    for call in (
+        lambda: control.motion(1, parameters[:4], np.zeros((2, 2)), np.zeros((2, 1))),
+        lambda: control.motion(1, parameters, np.zeros((2, 2)), np.zeros((1, 1))),
+        lambda: control.expand(1, parameters, 0.1, 0, np.zeros((2, 3)), np.zeros((2, 1)), False),
+    ):
+        with pytest.raises(ValueError, match="expected"):
+            call()
+    assert control.expand(1, parameters, 0.1, 2, np.zeros((0, 2)), np.zeros((0, 1)), True)[0].shape == (0, 2)

@@ -3,7 +3,9 @@
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
 from epicycle.linalg._least_squares import LeastSquares, solve_normal_equations, solve_triangular_factor
-from epicycle.optim._losses import Logistic, Loss, Multinomial, Squared
+from epicycle.optim._likelihoods import Logistic, Multinomial
+from epicycle.optim._loss import Loss
+from epicycle.optim._losses import Squared
 from epicycle.optim._objective import FunctionObjective, Metric, Objective
 from epicycle.optim._penalties import L1, L2, ElasticNet, NoPenalty, Penalty
 from epicycle.optim.solvers._bfgs import bfgs, lbfgs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, check_parameter
 from epicycle.core._random import stream
+from epicycle.data._target import as_weight
 
 if TYPE_CHECKING:
     from epicycle.causal.identification._identification import Identification
@@ -30,6 +30,7 @@ def estimate(
     question: Identification,
     data: Any,
     *,
+    sample_weight: Any,
     method: str,
     interval: str,
     prior: float,
@@ -51,6 +52,9 @@ def estimate(
     asked = {*question.treatment, *question.outcome, *question.given}
     names = tuple(v for v in question.graph.nodes if v in formula.variables | asked)
     columns = columns_of(data, names)
+    n = len(columns[names[0]])
+    weight = as_weight(sample_weight, n)
+    v = np.ones(n) if weight is None else weight
     if method == "auto":
         few = all(len(np.unique(c)) <= MOST_VALUES for c in columns.values())
         method = "tables" if few else "regression"
@@ -58,21 +62,22 @@ def estimate(
         raise ParameterError("interval='posterior': expected method='tables', which has a posterior distribution")
     rng = stream(random_state, "estimate")
     if method == "tables":
-        return _by_tables(question, columns, names, interval, prior, confidence, n_resamples, rng)
-    return _by_models(question, data, method, interval, confidence, n_resamples, regressor, classifier, rng)
+        return _by_tables(question, columns, names, v, interval, prior, confidence, n_resamples, rng)
+    return _by_models(question, data, v, method, interval, confidence, n_resamples, regressor, classifier, rng)
 
 
 def _by_tables(
     question: Identification,
     columns: dict[str, Array],
     names: tuple[str, ...],
+    v: Array,
     interval: str,
     prior: float,
     confidence: float,
     n_resamples: int,
     rng: np.random.Generator,
 ) -> CausalEstimate:
-    counts = count_table(columns, names)
+    counts = count_table(columns, names, v)
     levels = dict(zip(names, counts.levels, strict=True))
     y = numeric(question.outcome[0], levels[question.outcome[0]])
     sets = (*question.treatment, *question.given)
@@ -90,12 +95,15 @@ def _by_tables(
     if interval == "influence":
         covariance = functional.covariance(p, y, n)
     else:
-        draw: Callable[[], Array] = (
-            (lambda: rng.dirichlet(weight.ravel()))
-            if interval == "posterior"
-            else (lambda: (rng.multinomial(int(n), counts.table.ravel() / n) + prior) / weight.sum())
-        )
-        draws = _defined_draws([functional.distribution(draw()).real @ y for _ in range(n_resamples)])
+        shares = counts.table.ravel() / n
+
+        def drawn() -> Array:
+            if interval == "posterior":
+                return np.asarray(rng.dirichlet(weight.ravel()))
+            size = max(1, round(n))
+            return np.asarray((rng.multinomial(size, shares) * (n / size) + prior) / weight.sum())
+
+        draws = _defined_draws(functional.means((drawn() for _ in range(n_resamples)), y))
         covariance = np.atleast_2d(np.cov(draws.T))
     mean = distribution @ y
     return CausalEstimate(
@@ -112,7 +120,7 @@ def _require_defined(distribution: Array, labels: list[Any], sets: tuple[str, ..
         )
 
 
-def _defined_draws(draws: list[Array]) -> Array:
+def _defined_draws(draws: Any) -> Array:
     """Resamples without undefined means; a few that lack a combination of values are left out."""
     out = np.array(draws)
     good = np.isfinite(out).all(axis=1)
@@ -127,6 +135,7 @@ def _defined_draws(draws: list[Array]) -> Array:
 def _by_models(
     question: Identification,
     data: Any,
+    v: Array,
     method: str,
     interval: str,
     confidence: float,
@@ -143,7 +152,7 @@ def _by_models(
     (treatment,) = question.treatment
     others, front = _strategy(question, method)
     columns = columns_of(data, (treatment, outcome, *others))
-    arms = regression.arms_of(columns, treatment, numeric(outcome, columns[outcome]), others)
+    arms = regression.arms_of(columns, treatment, numeric(outcome, columns[outcome]), others, v)
     models = _models(regressor, classifier)
     by = {"regression": regression.by_regression, "weighting": regression.by_weighting}[method]
     if front:
@@ -154,7 +163,7 @@ def _by_models(
     n, draws = len(arms.y), None
     if interval == "influence":
         psi = regression.influence(arms, models)
-        covariance = np.atleast_2d(np.cov(psi.T)) / n
+        covariance = (psi * arms.v[:, None]).T @ psi / arms.v.sum() ** 2
     else:
         resamples = (arms.rows(rng.integers(n, size=n)) for _ in range(n_resamples))
         draws = _defined_draws([by(sample, models) for sample in resamples])

@@ -14,6 +14,8 @@ import numpy as np
 
 Array = np.ndarray
 Names = tuple[str, ...]
+#: Axis of many joint distributions in one array; it is never summed over.
+BATCH = "\0batch"
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def total(parts: Iterable[Named], out: Names) -> Named:
     listed = list(parts)
     names = sorted({a for part in listed for a in part.axes})
     place = {a: i for i, a in enumerate(names)}
-    kept = tuple(a for a in out if a in place)
+    kept = tuple(a for a in (*out, BATCH) if a in place)
     if not listed:
         return Named((), np.array(1.0))
     operands = [thing for part in listed for thing in (part.values, [place[a] for a in part.axes])]

@@ -80,6 +80,9 @@ class Hedge:
     def models(self, treatment: Iterable[str], outcome: Iterable[str]) -> tuple[WitnessModel, WitnessModel]:
         """Two models of the diagram that agree on what is observed and differ on the effect.
 
+        Where something is given, name it among the outcomes: the pair differs on their joint distribution under the
+        action, which by the theorem of IDC is identified whenever the conditional one is.
+
         Parameters
         ----------
         treatment, outcome : iterables of str

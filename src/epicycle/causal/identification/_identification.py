@@ -11,7 +11,7 @@ import numpy as np
 from epicycle.causal.graph._causal_graph import CausalGraph
 from epicycle.causal.identification._causal_estimate import CausalEstimate
 from epicycle.causal.identification._estimate import estimate
-from epicycle.causal.identification._expression import Expression, Named, Probability
+from epicycle.causal.identification._expression import BATCH, Expression, Named, Probability
 from epicycle.causal.identification._hedge import Hedge
 from epicycle.causal.identification._id_algorithm import Step
 from epicycle.core._exceptions import DataError, ParameterError
@@ -143,9 +143,13 @@ class Identification:
         return self.averaged(Named(tuple(variables), table))
 
     def averaged(self, joint: Named) -> Array:
-        """The effect; over values of variables that do not matter its mean, weighted by their probabilities."""
+        """The effect; over values of variables that do not matter its mean, weighted by their probabilities.
+
+        With many joint distributions in one array, along the axis BATCH, that axis is the last of the result.
+        """
         formula = self.formula_of()
-        axes = (*self.any_value, *self.treatment, *self.given, *self.outcome)
+        batch = (BATCH,) if BATCH in joint.axes else ()
+        axes = (*self.any_value, *self.treatment, *self.given, *self.outcome, *batch)
         shape = tuple(joint.values.shape[joint.axes.index(v)] for v in axes)
         low, high = (np.broadcast_to(formula.value(joint, fill).moved(axes), shape) for fill in (0.0, 1.0))
         defined = np.isclose(low.real, high.real, rtol=1e-9, atol=1e-12)
@@ -161,6 +165,7 @@ class Identification:
         self,
         data: Any,
         *,
+        sample_weight: Any = None,
         method: str = "auto",
         interval: str = "influence",
         prior: float = 0.0,
@@ -176,6 +181,8 @@ class Identification:
         ----------
         data : data frame or mapping
             A column for each node that the formula has.
+        sample_weight : array (n,), optional
+            How often each row counts.
         method : {"auto", "tables", "regression", "weighting"}, default="auto"
             The formula at the relative frequencies of all combinations of values, for any formula; or, where an
             adjustment set or a front door exists and the treatment has few values, regressions of the outcome, or
@@ -215,6 +222,7 @@ class Identification:
         return estimate(
             self,
             data,
+            sample_weight=sample_weight,
             method=method,
             interval=interval,
             prior=prior,

@@ -6,12 +6,14 @@ is taken with a step along the imaginary axis, which loses no digits: F(p + ih(d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epicycle.causal.identification._expression import Named
+from epicycle.causal.identification._expression import BATCH, Named
 from epicycle.core._exceptions import DataError
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: A table with more cells is refused: its estimate would be noise, and it would fill the memory.
 MOST_CELLS = 1 << 22
+#: Entries of the arrays of many joint distributions that are worked on at once.
+BLOCK_ENTRIES = 1 << 20
 STEP = 1e-30
 
 
@@ -31,12 +35,9 @@ class Counts:
     levels: list[Array]
     table: Array
 
-    def joint(self, p: Array) -> Named:
-        return Named(self.names, p.reshape(self.table.shape))
 
-
-def count_table(columns: dict[str, Array], names: tuple[str, ...]) -> Counts:
-    """Counts of all combinations of values."""
+def count_table(columns: dict[str, Array], names: tuple[str, ...], weight: Array | None = None) -> Counts:
+    """Counts of all combinations of values, or sums of weights."""
     found = [np.unique(columns[name], return_inverse=True) for name in names]
     shape = tuple(len(levels) for levels, _ in found)
     cells = float(np.prod([float(k) for k in shape]))
@@ -46,7 +47,9 @@ def count_table(columns: dict[str, Array], names: tuple[str, ...]) -> Counts:
             "with few values, or method='regression' or 'weighting'"
         )
     codes = np.ravel_multi_index([code.ravel() for _, code in found], shape)
-    return Counts(names, [levels for levels, _ in found], np.bincount(codes, minlength=int(cells)).reshape(shape))
+    return Counts(
+        names, [levels for levels, _ in found], np.bincount(codes, weight, minlength=int(cells)).reshape(shape)
+    )
 
 
 class TableFunctional:
@@ -57,19 +60,32 @@ class TableFunctional:
 
     def distribution(self, p: Array) -> Array:
         """P(outcome | do(treatment), given), one row for each value of treatment and given."""
-        values = self.question.averaged(self.counts.joint(p))
-        return values.reshape(-1, values.shape[-1])
+        return np.asarray(self.distributions(p.reshape(-1, 1))[0])
+
+    def distributions(self, P: Array) -> Array:
+        """The same for each column of probabilities, (columns, K, L)."""
+        joint = Named((*self.counts.names, BATCH), P.reshape(*self.counts.table.shape, -1))
+        values = self.question.averaged(joint)
+        return np.moveaxis(values.reshape(-1, *values.shape[-2:]), -1, 0)
+
+    def means(self, columns: Iterator[Array], outcome: Array) -> Array:
+        """Means of the outcome for each column of probabilities, (columns, K), a block of columns at a time."""
+        width = max(1, BLOCK_ENTRIES // self.counts.table.size)
+        out = []
+        while block := list(islice(columns, width)):
+            out.append(np.einsum("bkl,l->bk", self.distributions(np.stack(block, axis=1)), outcome))
+        return np.concatenate(out)
 
     def influence(self, p: Array, outcome: Array) -> Array:
         """Influence of each cell that was seen on the means, (cells, K)."""
         flat = p.ravel()
-        seen = np.flatnonzero(flat)
-        out = []
-        for c in seen:
+
+        def moved(c: np.intp) -> Array:
             direction = -flat.astype(np.complex128)
             direction[c] += 1.0
-            out.append((self.distribution(flat + 1j * STEP * direction) @ outcome).imag / STEP)
-        return np.array(out)
+            return flat + 1j * STEP * direction
+
+        return self.means((moved(c) for c in np.flatnonzero(flat)), outcome).imag / STEP
 
     def covariance(self, p: Array, outcome: Array, n: float) -> Array:
         """Covariance of the means of n rows by their influence."""

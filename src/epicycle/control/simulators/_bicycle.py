@@ -77,16 +77,7 @@ class Bicycle(Simulator):
         time_step: float = 0.05,
         integrator: str = "rk4",
     ) -> None:
-        super().__init__(
-            time_step,
-            integrator,
-            front=front,
-            rear=rear,
-            max_acceleration=max_acceleration,
-            max_steering=max_steering,
-            target_speed=target_speed,
-            max_offset=max_offset,
-        )
+        super().__init__(locals())
 
     front: float
     rear: float

@@ -82,19 +82,7 @@ class CartPole(Simulator):
         time_step: float = 0.02,
         integrator: str = "euler",
     ) -> None:
-        super().__init__(
-            time_step,
-            integrator,
-            gravity=gravity,
-            cart_mass=cart_mass,
-            pole_mass=pole_mass,
-            half_length=half_length,
-            max_force=max_force,
-            cart_friction=cart_friction,
-            pole_friction=pole_friction,
-            max_position=max_position,
-            max_angle=max_angle,
-        )
+        super().__init__(locals())
         self.actions = np.array([[-self.max_force], [self.max_force]])
 
     gravity: float

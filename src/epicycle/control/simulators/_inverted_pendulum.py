@@ -70,16 +70,7 @@ class InvertedPendulum(Simulator):
         time_step: float = 0.05,
         integrator: str = "semi-implicit",
     ) -> None:
-        super().__init__(
-            time_step,
-            integrator,
-            gravity=gravity,
-            mass=mass,
-            length=length,
-            damping=damping,
-            max_torque=max_torque,
-            max_speed=max_speed,
-        )
+        super().__init__(locals())
 
     gravity: float
     mass: float

@@ -71,7 +71,7 @@ class MountainCar(Simulator):
         time_step: float = 1.0,
         integrator: str = "semi-implicit",
     ) -> None:
-        super().__init__(time_step, integrator, gravity=gravity, force=force, goal=goal, max_speed=max_speed, wall=wall)
+        super().__init__(locals())
 
     gravity: float
     force: float

@@ -67,16 +67,7 @@ class Quadrotor2D(Simulator):
         time_step: float = 0.02,
         integrator: str = "rk4",
     ) -> None:
-        super().__init__(
-            time_step,
-            integrator,
-            gravity=gravity,
-            mass=mass,
-            inertia=inertia,
-            arm=arm,
-            max_thrust=max_thrust,
-            max_distance=max_distance,
-        )
+        super().__init__(locals())
 
     gravity: float
     mass: float

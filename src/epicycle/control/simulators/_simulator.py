@@ -47,14 +47,15 @@ class Simulator:
     _docs: ClassVar[Mapping[str, str]] = SIMULATOR_DOCS
     _domains: ClassVar[Mapping[str, Real]]
 
-    def __init__(self, time_step: float, integrator: str, **parameters: float) -> None:
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        """Check and keep the arguments of a subclass, as its ``locals()`` have them."""
         owner = type(self).__name__
-        check_parameter(owner, "time_step", time_step, POSITIVE)
-        check_parameter(owner, "integrator", integrator, Choice(*INTEGRATORS))
-        for name, value in parameters.items():
-            check_parameter(owner, name, value, self._domains[name])
-            setattr(self, name, float(value))
-        self.time_step, self.integrator = float(time_step), integrator
+        check_parameter(owner, "time_step", given["time_step"], POSITIVE)
+        check_parameter(owner, "integrator", given["integrator"], Choice(*INTEGRATORS))
+        for name, domain in self._domains.items():
+            check_parameter(owner, name, given[name], domain)
+            setattr(self, name, float(given[name]))
+        self.time_step, self.integrator = float(given["time_step"]), str(given["integrator"])
         self._number = SYSTEMS.index(next(c.__name__ for c in type(self).__mro__ if c.__name__ in SYSTEMS))
         self.control_low, self.control_high = self._control_limits()
         self.state_low, self.state_high = self._state_limits()

@@ -1,8 +1,9 @@
-"""`Expansion`: the derivatives of a cost along a trajectory."""
+"""What costs of trajectories share: their total, and their derivatives along a trajectory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,3 +21,49 @@ class Expansion:
     lux: Array
     final_x: Array
     final_xx: Array
+
+
+class TrajectoryCost:
+    """Base of the costs of trajectories."""
+
+    def _total(self, X: Array, U: Array, time: int) -> Any:
+        raise NotImplementedError
+
+    def _expand(self, X: Array, U: Array, time: int) -> Expansion:
+        raise NotImplementedError
+
+    def total(self, states: Any, controls: Any, *, time: int = 0) -> Any:
+        """Cost of a trajectory, or of several.
+
+        Parameters
+        ----------
+        states : array (..., T + 1, n)
+            States.
+        controls : array (..., T, m)
+            Controls.
+        time : int, default=0
+            Time of the first state, where the target changes with time.
+
+        Returns
+        -------
+        float or array (...)
+        """
+        return self._total(np.asarray(states, dtype=np.float64), np.asarray(controls, dtype=np.float64), time)
+
+    def expand(self, states: Any, controls: Any, *, time: int = 0) -> Expansion:
+        """Gradients and Hessians along a trajectory.
+
+        Parameters
+        ----------
+        states : array (T + 1, n)
+            States.
+        controls : array (T, m)
+            Controls.
+        time : int, default=0
+            Time of the first state, where the target changes with time.
+
+        Returns
+        -------
+        Expansion
+        """
+        return self._expand(np.asarray(states, dtype=np.float64), np.asarray(controls, dtype=np.float64), time)

@@ -10,8 +10,9 @@ model of the cost to go, with the curvature of f (DDP) or without it (iLQR); a f
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +30,19 @@ from epicycle.core.estimator import in_catalogue
 Array = np.ndarray
 #: Lengths of steps that a forward pass tries, all at once.
 LENGTHS = 0.5 ** np.arange(12)
+#: Entries of docstrings that optimisers of trajectories share.
+TRAJECTORY_DOCS: Mapping[str, str] = {
+    "dynamics": "dynamics : Simulator, model with step and derivatives, or callable\n"
+    "    A simulator (with exact derivatives, and its own limits of the controls), learnt dynamics, or a function\n"
+    "    ``f(x, u)`` of one state and control, which is differentiated by differences.",
+    "cost": "cost : QuadraticCost, SmoothCost, or an object with their methods\n    Cost of a trajectory.",
+    "control_low": "control_low : float or array (m,), optional\n"
+    "    Lower limits of the controls; a simulator's own hold too.",
+    "control_high": "control_high : float or array (m,), optional\n    Upper limits of the controls.",
+    "tol": "tol : float, default={default}\n"
+    "    Relative size of the projected gradient at which a trajectory counts as stationary.",
+    "max_iter": "max_iter : int, default={default}\n    Largest number of rounds.",
+}
 _ENOUGH = 1e-4  # share of the promised decrease that a step has to bring
 _GROWTH, _LEAST, _MOST = 2.0, 1e-8, 1e12  # of the regularisation, relative to the curvature of the controls' cost
 _ROUNDING = 1e-15
@@ -63,19 +77,8 @@ class DDP:
 
     Parameters
     ----------
-    dynamics : Simulator, model with step and derivatives, or callable
-        A simulator (with exact derivatives, and its own limits of the controls), learnt dynamics, or a function
-        ``f(x, u)`` of one state and control, which is differentiated by differences.
-    cost : QuadraticCost, SmoothCost, or an object with their methods
-        Cost of a trajectory.
-    control_low, control_high : float or arrays (m,), optional
-        Limits of the controls; a simulator's own hold too.
     second_order : bool, default=True
         Whether to use second derivatives of the dynamics; ``iLQR`` does not.
-    tol : float, default=1e-6
-        Relative size of the projected gradient at which the trajectory counts as stationary.
-    max_iter : int, default=500
-        Largest number of rounds.
 
     Examples
     --------
@@ -89,6 +92,8 @@ class DDP:
     >>> bool(abs(solution.states[-1]).max() < 0.05), solution.certificate.holds
     (True, True)
     """
+
+    _docs: ClassVar[Mapping[str, str]] = TRAJECTORY_DOCS
 
     def __init__(
         self,

@@ -87,21 +87,7 @@ class FeatureDynamics(LearntDynamics):
     def __repr__(self) -> str:
         return f"FeatureDynamics({self.regressor!r})"
 
-    def fit(self, trajectories: Any, controls: Any = None) -> FeatureDynamics:
-        """Learn from trajectories.
-
-        Parameters
-        ----------
-        trajectories : Rollout, list of them, array (T + 1, n) or (rows, T + 1, n), or list of arrays (T + 1, n)
-            Rollouts of a simulator, or states in the order of time.
-        controls : array (T, m) or (rows, T, m), or list of arrays (T, m), optional
-            Controls, with states.
-
-        Returns
-        -------
-        FeatureDynamics
-        """
-        X, U, after = self._transitions(trajectories, controls)
+    def _learn(self, X: Array, U: Array, after: Array) -> None:
         Z, Y = self._features(X, U), after - X if self.difference else after
         if self.folds is not None and len(Z) < 2 * self.folds:
             raise DataError(f"folds={self.folds}: got {len(Z)} steps; expected at least two for each fold, or None")
@@ -111,7 +97,6 @@ class FeatureDynamics(LearntDynamics):
         self.noise_ = outside.T @ outside / len(outside)
         self.history_ = History(residual=(inside**2).mean(axis=0), held_out=(outside**2).mean(axis=0))
         self.certificate_ = self._worst_certificate()
-        return self
 
     def _fresh(self) -> Any:
         return LinearRegression() if self.regressor is None else clone(self.regressor)

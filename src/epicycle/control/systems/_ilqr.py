@@ -15,19 +15,6 @@ class iLQR(DDP):  # noqa: N801  (its name in the literature)
     Its rounds are cheaper and its models convex; near the solution it gains digits at a steady rate and not twice as
     many in every round.
 
-    Parameters
-    ----------
-    dynamics : Simulator, model with step and derivatives, or callable
-        As for ``DDP``.
-    cost : QuadraticCost, SmoothCost, or an object with their methods
-        Cost of a trajectory.
-    control_low, control_high : float or arrays (m,), optional
-        Limits of the controls.
-    tol : float, default=1e-6
-        Relative size of the projected gradient at which the trajectory counts as stationary.
-    max_iter : int, default=500
-        Largest number of rounds.
-
     Examples
     --------
     >>> import numpy as np

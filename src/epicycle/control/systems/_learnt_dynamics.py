@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,8 +29,28 @@ class LearntDynamics:
     history_: History
     certificate_: Certificate
 
+    def _learn(self, X: Array, U: Array, after: Array) -> None:
+        raise NotImplementedError
+
     def _mean(self, X: Array, U: Array) -> Array:
         raise NotImplementedError
+
+    def fit(self, trajectories: Any, controls: Any = None) -> Self:
+        """Learn from trajectories.
+
+        Parameters
+        ----------
+        trajectories : Rollout, list of them, array (T + 1, n) or (rows, T + 1, n), or list of arrays (T + 1, n)
+            Rollouts of a simulator, or states in the order of time.
+        controls : array (T, m) or (rows, T, m), or list of arrays (T, m), optional
+            Controls, with states.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(*self._transitions(trajectories, controls))
+        return self
 
     def step(self, x: Any, u: Any, *, random_state: Seed = None, noise: bool = False) -> Array:
         """State after one step.

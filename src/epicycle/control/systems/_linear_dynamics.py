@@ -68,21 +68,7 @@ class LinearDynamics(LearntDynamics):
     def __repr__(self) -> str:
         return f"LinearDynamics(alpha={self.alpha:g}, fit_intercept={self.fit_intercept})"
 
-    def fit(self, trajectories: Any, controls: Any = None) -> LinearDynamics:
-        """Learn from trajectories.
-
-        Parameters
-        ----------
-        trajectories : Rollout, list of them, array (T + 1, n) or (rows, T + 1, n), or list of arrays (T + 1, n)
-            Rollouts of a simulator, or states in the order of time.
-        controls : array (T, m) or (rows, T, m), or list of arrays (T, m), optional
-            Controls, with states.
-
-        Returns
-        -------
-        LinearDynamics
-        """
-        X, U, after = self._transitions(trajectories, controls)
+    def _learn(self, X: Array, U: Array, after: Array) -> None:
         Z, n = np.hstack([X, U]), self.n_states_
         size = Z.shape[1] + self.fit_intercept
         if len(Z) <= size and self.alpha == 0:
@@ -102,7 +88,6 @@ class LinearDynamics(LearntDynamics):
         left = after - self._mean(X, U)
         self.noise_ = left.T @ left / max(len(Z) - size, 1)
         self.history_, self.certificate_ = model.history_, model.certificate_
-        return self
 
     def _check_rank(self, model: LinearRegression) -> None:
         if model.rank_ == self.n_states_ + self.n_controls_:

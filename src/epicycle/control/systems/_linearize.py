@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Choice, check_parameter
+from epicycle.core._parameters import Boolean, Choice, check_parameter
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
 Function = Callable[..., Any]
 _COMPLEX = 1e-30  # an imaginary step has no difference to cancel, so that it can be as small as one likes
 _CENTRAL = np.cbrt(np.finfo(float).eps)  # balances truncation and rounding of central differences
+_AGREEMENT = 1e-5  # of derivatives with central differences, relative to the largest
 
 
 @in_catalogue("control", "G5", certificate="none")
 def linearize(
-    f: Function, x: Any, u: Any = None, *, method: str = "differences"
+    f: Any, x: Any, u: Any = None, *, method: str = "differences", check: bool = False
 ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     r"""Value and derivatives of dynamics at a point.
 
@@ -27,15 +28,19 @@ def linearize(
 
     Parameters
     ----------
-    f : callable
-        ``f(x)`` or, with controls, ``f(x, u)``; takes and returns arrays.
+    f : callable, or object with a method step
+        ``f(x)`` or, with controls, ``f(x, u)``; takes and returns arrays; for simulators and learnt dynamics,
+        a step.
     x : array (n,)
         State.
     u : array (m,), optional
         Control.
-    method : {"differences", "complex"}, default="differences"
-        Central differences, or an imaginary step, which has no rounding but needs a function of analytic operations
-        (no absolute values, comparisons or conversions to float).
+    method : {"differences", "complex", "analytic"}, default="differences"
+        Central differences; an imaginary step, which has no rounding but needs a function of analytic operations
+        (no absolute values, comparisons or conversions to float); or the method ``derivatives`` of f, which returns
+        the value and its derivatives, as simulators have it.
+    check : bool, default=False
+        Whether to compare the derivatives with central differences; an error names the entry that differs most.
 
     Returns
     -------
@@ -56,15 +61,41 @@ def linearize(
     array([[0., 1.],
            [1., 0.]])
     """
-    check_parameter("linearize", "method", method, Choice("differences", "complex"))
-    point = np.asarray(x, dtype=np.float64)
-    if u is None:
-        value = evaluate(f, point)
-        return value, jacobian(f, point, method, value)
-    control = np.asarray(u, dtype=np.float64)
-    value = evaluate(lambda z: f(z, control), point)
-    A = jacobian(lambda z: f(z, control), point, method, value)
-    return value, A, jacobian(lambda v: f(point, v), control, method, value)
+    check_parameter("linearize", "method", method, Choice("differences", "complex", "analytic"))
+    check_parameter("linearize", "check", check, Boolean())
+    points = [np.asarray(z, dtype=np.float64) for z in (x, u) if z is not None]
+    step = f.step if hasattr(f, "step") else f
+    if method == "analytic":
+        if not hasattr(f, "derivatives"):
+            raise DataError(f"method='analytic': {type(f).__name__} has no method derivatives")
+        value, *parts = (np.asarray(part) for part in f.derivatives(*points))
+        parts = parts[: len(points)]
+    else:
+        value, *parts = _numerically(step, points, method)
+    if check:
+        _compare(parts, _numerically(step, points, "differences")[1:])
+    return (value, *parts)  # type: ignore[return-value]
+
+
+def _numerically(f: Function, points: list[Array], method: str) -> list[Array]:
+    """Value and derivatives by each of the arguments."""
+    value = evaluate(lambda z: f(z, *points[1:]), points[0])
+    parts = [jacobian(lambda z: f(z, *points[1:]), points[0], method, value)]
+    if len(points) == 2:
+        parts.append(jacobian(lambda v: f(points[0], v), points[1], method, value))
+    return [value, *parts]
+
+
+def _compare(parts: list[Array], differences: list[Array]) -> None:
+    for name, ours, theirs in zip(("x", "u"), parts, differences, strict=False):
+        if ours.shape != theirs.shape:
+            raise DataError(f"check: derivatives by {name} have shape {ours.shape}; expected {theirs.shape}")
+        off = np.abs(ours - theirs)
+        i, j = np.unravel_index(int(off.argmax()), off.shape)
+        if not off[i, j] <= _AGREEMENT * max(1.0, float(np.abs(theirs).max())):
+            raise DataError(
+                f"check: the derivative of f[{i}] by {name}[{j}] is {ours[i, j]:g}, and {theirs[i, j]:g} by differences"
+            )
 
 
 def evaluate(f: Function, x: Array) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.control.systems._ddp import DDP
+from epicycle.control.systems._ddp import DDP, TRAJECTORY_DOCS
 from epicycle.control.systems._trajectory_solution import TrajectorySolution
 from epicycle.core._checks import count
 from epicycle.core._exceptions import ConvergenceWarning, DataError
@@ -47,18 +48,10 @@ class MPC:
 
     Parameters
     ----------
-    dynamics : Simulator, model with step and derivatives, or callable
-        The model, as for ``DDP``.
-    cost : QuadraticCost, SmoothCost, or an object with their methods
-        Cost of a planned trajectory; a target that changes with time is followed.
     horizon : int, default=50
         Number of steps of a plan.
-    control_low, control_high : float or arrays (m,), optional
-        Limits of the controls; a simulator's own hold too.
     second_order : bool, default=False
         Whether to use second derivatives of the dynamics.
-    tol : float, default=1e-4
-        Relative size of the projected gradient at which a plan is good enough.
     first_iter : int, default=100
         Largest number of rounds of the first plan.
     max_iter : int, default=5
@@ -86,6 +79,7 @@ class MPC:
     True
     """
 
+    _docs: ClassVar[Mapping[str, str]] = TRAJECTORY_DOCS
     plan_: TrajectorySolution
 
     def __init__(

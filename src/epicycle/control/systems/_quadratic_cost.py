@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from epicycle.control.systems import _riccati as riccati
-from epicycle.control.systems._cost_expansion import Expansion
+from epicycle.control.systems._cost_expansion import Expansion, TrajectoryCost
 from epicycle.core._exceptions import DataError
 
 Array = np.ndarray
 
 
-class QuadraticCost:
+class QuadraticCost(TrajectoryCost):
     r"""Cost of a trajectory that is quadratic about a target.
 
     .. math:: \sum_{t<T} \big( (x_t - x^*)' Q (x_t - x^*) + (u_t - u^*)' R (u_t - u^*) \big)
@@ -61,49 +61,18 @@ class QuadraticCost:
         at = np.minimum(time + np.arange(X.shape[-2]), len(self.target) - 1)
         return np.asarray(X - self.target[at])
 
-    def total(self, states: Any, controls: Any, *, time: int = 0) -> Any:
-        """Cost of a trajectory, or of several.
-
-        Parameters
-        ----------
-        states : array (..., T + 1, n)
-            States.
-        controls : array (..., T, m)
-            Controls.
-        time : int, default=0
-            Time of the first state, where the target changes with time.
-
-        Returns
-        -------
-        float or array (...)
-        """
-        off = self._off(np.asarray(states, dtype=np.float64), time)
-        u = np.asarray(controls, dtype=np.float64) - self.control_target
+    def _total(self, X: Array, U: Array, time: int) -> Any:
+        off, u = self._off(X, time), U - self.control_target
         before, last = off[..., :-1, :], off[..., -1, :]
         running = ((before @ self.Q) * before).sum(axis=(-1, -2)) + ((u @ self.R) * u).sum(axis=(-1, -2))
         return running + ((last @ self.Q_final) * last).sum(axis=-1)
 
-    def expand(self, states: Array, controls: Array, *, time: int = 0) -> Expansion:
-        """Gradients and Hessians along a trajectory.
-
-        Parameters
-        ----------
-        states : array (T + 1, n)
-            States.
-        controls : array (T, m)
-            Controls.
-        time : int, default=0
-            Time of the first state.
-
-        Returns
-        -------
-        Expansion
-        """
-        off, T = self._off(states, time), len(controls)
+    def _expand(self, X: Array, U: Array, time: int) -> Expansion:
+        off, T = self._off(X, time), len(U)
         n, m = len(self.Q), len(self.R)
         return Expansion(
             lx=2 * off[:-1] @ self.Q,
-            lu=2 * (controls - self.control_target) @ self.R,
+            lu=2 * (U - self.control_target) @ self.R,
             lxx=np.broadcast_to(2 * self.Q, (T, n, n)),
             luu=np.broadcast_to(2 * self.R, (T, m, m)),
             lux=np.zeros((T, m, n)),

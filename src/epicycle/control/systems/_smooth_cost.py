@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control.systems._cost_expansion import Expansion
+from epicycle.control.systems._cost_expansion import Expansion, TrajectoryCost
 from epicycle.core._exceptions import DataError
 
 Array = np.ndarray
 _SECOND = np.finfo(float).eps ** 0.25  # balances truncation and rounding of second differences
 
 
-class SmoothCost:
+class SmoothCost(TrajectoryCost):
     """Cost of a trajectory as functions of the user's own, with derivatives by central differences.
 
     Parameters
@@ -40,50 +40,19 @@ class SmoothCost:
         self.running = running
         self.final = final if final is not None else lambda _: 0.0
 
-    def total(self, states: Any, controls: Any, *, time: int = 0) -> Any:
-        """Cost of a trajectory, or of several.
-
-        Parameters
-        ----------
-        states : array (..., T + 1, n)
-            States.
-        controls : array (..., T, m)
-            Controls.
-        time : int, default=0
-            Without effect; these costs do not change with time.
-
-        Returns
-        -------
-        float or array (...)
-        """
-        X, U = np.asarray(states, dtype=np.float64), np.asarray(controls, dtype=np.float64)
+    def _total(self, X: Array, U: Array, time: int) -> Any:
         if X.ndim > 2:
-            return np.array([self.total(x, u) for x, u in zip(X, U, strict=True)])
+            return np.array([self._total(x, u, time) for x, u in zip(X, U, strict=True)])
         return float(sum(float(self.running(x, u)) for x, u in zip(X, U, strict=False)) + float(self.final(X[-1])))
 
-    def expand(self, states: Array, controls: Array, *, time: int = 0) -> Expansion:
-        """Gradients and Hessians along a trajectory.
-
-        Parameters
-        ----------
-        states : array (T + 1, n)
-            States.
-        controls : array (T, m)
-            Controls.
-        time : int, default=0
-            Without effect.
-
-        Returns
-        -------
-        Expansion
-        """
-        n = states.shape[1]
+    def _expand(self, X: Array, U: Array, time: int) -> Expansion:
+        n = X.shape[1]
         parts = [
             _differences(lambda z: float(self.running(z[:n], z[n:])), np.concatenate([x, u]))
-            for x, u in zip(states[:-1], controls, strict=True)
+            for x, u in zip(X[:-1], U, strict=True)
         ]
         g, H = (np.stack(part) for part in zip(*parts, strict=True))
-        last, last_H = _differences(lambda x: float(self.final(x)), states[-1])
+        last, last_H = _differences(lambda x: float(self.final(x)), X[-1])
         return Expansion(g[:, :n], g[:, n:], H[:, :n, :n], H[:, n:, n:], H[:, n:, :n], last, last_H)
 
 

@@ -19,7 +19,7 @@ from epicycle.data import ArrayData
 from epicycle.linear.lasso._design import WORK_PER_CALL, Columns, DenseColumns
 from epicycle.linear.logistic._duality import column_gap, dual_scales, stationary
 from epicycle.linear.logistic._proximal_newton import HessianSolver
-from epicycle.optim._losses import Logistic
+from epicycle.optim._likelihoods import Logistic
 from epicycle.optim._penalties import ElasticNet
 from epicycle.optim._working_set import Look, Outcome, Report, Sizes, minimise_by_working_sets
 

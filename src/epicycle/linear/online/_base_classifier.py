@@ -18,7 +18,8 @@ from epicycle.engine._row_order import repeated
 from epicycle.linear.online._base_regressor import REGRESSION_LOSSES
 from epicycle.linear.online._base_sgd import StochasticModel
 from epicycle.linear.online._learner import Piece, Rule, State, copy_state, pick_models, row_batches
-from epicycle.optim._losses import Hinge, Logistic, ModifiedHuber, Perceptron, SquaredHinge
+from epicycle.optim._likelihoods import Logistic
+from epicycle.optim._losses import Hinge, ModifiedHuber, Perceptron, SquaredHinge
 from epicycle.stats._class_scores import choose_class, class_batch
 from epicycle.stats._labels import class_weights, codes, distinct, encode_labels
 

@@ -24,7 +24,8 @@ import numpy as np
 from epicycle import engine
 from epicycle.data import Batch, Data
 from epicycle.linear.online._learner import Rule, row_targets
-from epicycle.optim._losses import Logistic, loss_by_name
+from epicycle.optim._likelihoods import Logistic
+from epicycle.optim._losses import loss_by_name
 
 #: Means of derivatives may leave the domain of l* by rounding, where l* is infinite; any multiple of a in [0, 1] is
 #: as good a dual point.

@@ -16,7 +16,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from epicycle.core._exceptions import ConvergenceError, ParameterError, ParameterTypeError
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.optim._losses import Loss
+from epicycle.optim._loss import Loss
 from epicycle.optim._penalties import Penalty
 
 Array = NDArray[np.float64]

@@ -23,7 +23,8 @@ from scipy.optimize import brentq
 
 from epicycle import _native
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.optim import _losses as losses
+from epicycle.optim import _likelihoods as likelihoods, _losses as losses
+from epicycle.optim._loss import Loss
 from epicycle.tree.boosting._sums import total_of, weighted_quantile
 
 # exp beyond this overflows the float32 of gradients.
@@ -49,12 +50,12 @@ class NativeLoss:
 
     Parameters
     ----------
-    of_row : epicycle.optim._losses.Loss
+    of_row : Loss
     n_outputs : int
         Scores of a row: the number of classes for the multinomial loss, else 1.
     """
 
-    of_row: losses.Loss
+    of_row: Loss
     n_outputs: int = 1
     #: The quantile of the absolute residuals from which on Huber's loss is linear, taken anew in every round.
     delta_quantile: float | None = None
@@ -76,7 +77,7 @@ class NativeLoss:
     @property
     def deviance_factor(self) -> float:
         """Factor from the mean loss to scikit-learn's train_score_: 2 for squared error and two classes."""
-        return 2.0 if isinstance(self.of_row, losses.Squared | losses.Logistic) else 1.0
+        return 2.0 if isinstance(self.of_row, losses.Squared | likelihoods.Logistic) else 1.0
 
     @property
     def unit_curvature(self) -> bool:
@@ -110,7 +111,7 @@ class NativeLoss:
 
     def check_target(self, y: np.ndarray) -> None:
         """Raise where the loss is not defined."""
-        if isinstance(self.of_row, losses.Poisson | losses.Tweedie):
+        if isinstance(self.of_row, likelihoods.Poisson | likelihoods.Tweedie):
             if (y < 0).any():
                 raise DataError(
                     f"y: loss={self.name!r} requires non-negative y and sum(y) > 0: expects targets >= 0, got "
@@ -121,7 +122,7 @@ class NativeLoss:
                     f"y: loss={self.name!r} requires non-negative y and sum(y) > 0: expects a positive target among "
                     "those of positive weight, got zeros"
                 )
-        if isinstance(self.of_row, losses.Gamma) and (y <= 0).any():
+        if isinstance(self.of_row, likelihoods.Gamma) and (y <= 0).any():
             raise DataError(f"y: loss='gamma' requires strictly positive y: expects targets > 0, got {y.min():g}")
 
     # ---------------------------------------------------------------------------------------- start and link
@@ -145,7 +146,7 @@ class NativeLoss:
     def start_of_mean(self, mean: float) -> np.ndarray:
         """The best constant score where the target has this mean."""
         # The gradient of a constant score is zero where the inverse link equals the mean: logit, log or identity.
-        if isinstance(self.of_row, losses.Logistic):
+        if isinstance(self.of_row, likelihoods.Logistic):
             # Next to huge weights the others may vanish in the sum: a class that is there has some probability.
             mean = min(max(mean, np.finfo(np.float64).tiny), 1 - np.finfo(np.float64).epsneg)
             return np.array([np.log(mean) - np.log1p(-mean)])
@@ -182,7 +183,7 @@ class NativeLoss:
             parameter = of_row.delta
         elif isinstance(of_row, losses.Quantile):
             parameter = of_row.tau
-        elif isinstance(of_row, losses.Tweedie):
+        elif isinstance(of_row, likelihoods.Tweedie):
             parameter = of_row.power
         twin: Any = of_row.native  # every loss of boosting has one
         sums = _native.tree.loss_rows(twin, parameter, y, weight, score, gh, normal, threads)
@@ -333,4 +334,4 @@ def regression_loss(
 
 def classification_loss(n_classes: int) -> NativeLoss:
     """Logistic loss for two classes, multinomial loss for more."""
-    return NativeLoss(losses.Logistic()) if n_classes == 2 else NativeLoss(losses.Multinomial(), n_classes)
+    return NativeLoss(likelihoods.Logistic()) if n_classes == 2 else NativeLoss(likelihoods.Multinomial(), n_classes)

@@ -15,7 +15,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._memory import return_freed_memory
 from epicycle.data import ArrayData, DaskData, Data
 from epicycle.engine import n_threads
-from epicycle.optim._losses import Logistic
+from epicycle.optim._likelihoods import Logistic
 from epicycle.tree._binning import bin_data, padded_edges, take_rows
 from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_data
 from epicycle.tree.boosting._boosting import LARGEST_SUM, LEAST_WEIGHT, Boosting, MemoryBoosting
