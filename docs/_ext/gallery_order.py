@@ -7,6 +7,7 @@ ORDER = [
     "plot_ridge_coefficients.py",
     "plot_string_kernels.py",
     "plot_simpsons_paradox.py",
+    "plot_staggered_adoption.py",
     "plot_pole_swing_up.py",
     "plot_learning_rate_ladder.py",
     "plot_gradient_check.py",

@@ -259,3 +259,13 @@ def test_options_have_their_effect_and_bad_ones_are_named():
         discover(X, "ges", independence=lambda i, j, g: 1.0)
     with pytest.raises(ParameterError, match="names: got 2"):
         discover(X, names=["a", "b"])
+
+
+def test_a_search_of_a_dense_graph_ends(monkeypatch):
+    """Twelve columns with one hidden cause: nothing separates any two of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 1)) + 0.3 * rng.normal(size=(400, 12))
+    monkeypatch.setattr("epicycle.causal.discovery._independence.MOST_TESTS", 2000)
+    with pytest.raises(DataError, match="2,000 tests did not suffice; give max_size"):
+        discover(X, alpha=0.5)
+    assert len(discover(X, alpha=0.5, max_size=1).edges) > 40

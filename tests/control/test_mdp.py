@@ -114,6 +114,27 @@ def test_total_rewards_gambler_and_cliff():
         assert solution.upper is not None
 
 
+@given(st.integers(0, 2**32), st.sampled_from(["value iteration", "policy iteration", "modified", "linear program"]))
+@settings(max_examples=40)
+def test_bounds_of_total_rewards_are_true(seed, planner):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 5)), int(rng.integers(1, 4))
+    P = rng.exponential(size=(n, m, n)) * (rng.random((n, m, n)) < 0.6)
+    P[..., -1] += np.where(P.sum(axis=2) == 0, 1.0, 0.02)  # the last state can always be reached
+    P /= P.sum(axis=2, keepdims=True)
+    reward = rng.normal(size=(n, m)) if rng.random() < 0.5 else -rng.uniform(0.1, 3, size=(n, m))
+    mdp = MDP(P, reward, 1.0, terminal=[n - 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        solution = PLANNERS[planner](mdp)
+    best = best_values(mdp)
+    own = policy_evaluation(mdp, solution.policy)
+    slack = 1e-11 * max(np.abs(best).max(), 1)
+    assert (solution.lower <= own + slack).all()
+    assert (best <= solution.upper + slack).all()
+    assert (best - own).max() <= solution.certificate.value * np.abs(solution.values).max() + slack
+
+
 @given(st.integers(0, 2**32))
 def test_average_reward_is_the_best_of_all_stationary_policies(seed):
     rng = np.random.default_rng(seed)

@@ -224,8 +224,7 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Axis to draw on; by default a new one.
+        %(ax)s
         """
         self._check()
         if not hasattr(self, "event_study_"):

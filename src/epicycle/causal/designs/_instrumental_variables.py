@@ -303,8 +303,7 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Axis to draw on; by default a new one.
+        %(ax)s
         """
         self._check()
         ax = axes_of(ax)

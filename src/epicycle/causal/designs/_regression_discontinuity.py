@@ -235,8 +235,7 @@ class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Axis to draw on; by default a new one.
+        %(ax)s
         reach : float, default=2
             How far from the cutoff bins are drawn, in bandwidths.
         """

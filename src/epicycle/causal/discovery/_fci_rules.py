@@ -11,8 +11,9 @@ from epicycle.causal.discovery._marks import ARROW, CIRCLE, NONE, TAIL
 from epicycle.causal.discovery._pc import Separators
 
 Array = np.ndarray
-#: Paths that a rule follows; more than so many nodes on one are not tried on dense graphs.
-_LONGEST = 12
+#: Nodes of the longest path that a rule follows, and beginnings of paths that it looks at; only dense graphs have more,
+#: and a path that is not found leaves a circle, which claims nothing.
+_LONGEST, _MOST_STEPS = 12, 20_000
 
 
 def _near(m: Array, v: int) -> Iterator[int]:
@@ -101,9 +102,10 @@ def rule_4(m: Array, separators: Separators) -> bool:
 
 def _paths(m: Array, start: int, end: int, step: Callable[[int, int], bool]) -> Iterator[list[int]]:
     """Paths from start to end over edges that `step` allows, in which no node is joined to the one after the next."""
-    stack = [[start]]
-    while stack:
+    stack, steps = [[start]], 0
+    while stack and steps < _MOST_STEPS:
         path = stack.pop()
+        steps += 1
         for w in _near(m, path[-1]):
             if w in path or not step(path[-1], w) or (len(path) > 1 and m[path[-2], w] != NONE):
                 continue

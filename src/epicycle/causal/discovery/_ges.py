@@ -7,7 +7,7 @@ parents P is  -n/2 log(residual variance given P) - penalty/2 |P| log n;  differ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 
 import numpy as np
 
@@ -37,8 +37,12 @@ class GaussianScore:
         return self._known[key]
 
 
+#: Sets of neighbours that one step tries, the smallest first; a node of a dozen undirected neighbours has as many.
+_MOST_SETS = 4096
+
+
 def _subsets(items: list[int], most: int) -> Iterator[tuple[int, ...]]:
-    return chain.from_iterable(combinations(items, k) for k in range(min(len(items), most) + 1))
+    return islice(chain.from_iterable(combinations(items, k) for k in range(min(len(items), most) + 1)), _MOST_SETS)
 
 
 class _Search:

@@ -8,8 +8,20 @@ from itertools import combinations, islice
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from epicycle.core._exceptions import DataError
+
 Array = np.ndarray
+#: Tests after which a search gives up: dense graphs have sets without number.
+MOST_TESTS = 20_000_000
 Test = Callable[[int, int, tuple[int, ...]], float]
+
+
+def _require_few(count: int) -> None:
+    if count > MOST_TESTS:
+        raise DataError(
+            f"data: the graph is so dense that {MOST_TESTS:,} tests did not suffice; give max_size, a smaller alpha, "
+            "or fewer columns"
+        )
 
 
 class GivenTest:
@@ -22,6 +34,7 @@ class GivenTest:
     def independent(self, i: int, j: int, given: Sequence[int]) -> bool:
         """Whether independence is not rejected."""
         self.count += 1
+        _require_few(self.count)
         return bool(self.test(i, j, tuple(given)) > self.alpha)
 
     def first_separator(self, i: int, j: int, candidates: Sequence[int], size: int) -> tuple[int, ...] | None:
@@ -47,6 +60,7 @@ class PartialCorrelation:
     def statistics(self, i: int, j: int, given: Array) -> Array:
         """Absolute z of i and j for every row of `given`."""
         self.count += len(given)
+        _require_few(self.count)
         size = given.shape[1]
         C = self.C
         if size == 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from epicycle.control.continuous import _fitting as fitting
-from epicycle.control.continuous._system import states_of
+from epicycle.control.continuous._action_policy import ActionPolicy
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
 from epicycle.core._history import History
@@ -19,7 +19,7 @@ Array = np.ndarray
 
 
 @in_catalogue("control", "G3", certificate="Bellman residual")
-class FittedQIteration:
+class FittedQIteration(ActionPolicy):
     r"""Values of states and actions from a batch of transitions, with any regressor (Ernst, Geurts and Wehenkel).
 
     .. math:: y_i = r_i + \gamma \max_a Q_a(x_i'), \qquad Q_a \leftarrow \text{fit of } y_i \text{ on } x_i
@@ -133,23 +133,13 @@ class FittedQIteration:
     def _q(self, X: Array) -> Array:
         return np.stack([fitting.predictions(one, X) for one in self.regressors_], axis=1)
 
-    def q_values(self, x: Any) -> Array:
-        """Values of the actions in states.
+    def _controls(self) -> Array:
+        return self.actions_
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-
-        Returns
-        -------
-        array (A,) or (rows, A)
-        """
+    def _n_entries(self) -> int:
         if not hasattr(self, "certificate_"):
             raise NotFittedError("FittedQIteration is not fitted yet; call fit")
-        X, one = states_of("x", x, self._width)
-        q = self._q(X)
-        return np.asarray(q[0] if one else q)
+        return int(self._width)
 
     def value(self, x: Any) -> Any:
         """Value of the best action in states.
@@ -166,22 +156,6 @@ class FittedQIteration:
         best = self.q_values(x).max(axis=-1)
         return float(best) if best.ndim == 0 else best
 
-    def control(self, x: Any, time: int = 0) -> Array:
-        """Best action, or control, for ``rollout(x, policy=...)`` of simulators.
-
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-        time : int, default=0
-            Not used: the policy is the same at all times.
-
-        Returns
-        -------
-        array
-        """
-        return np.asarray(self.actions_[self.q_values(x).argmax(axis=-1)])
-
     def save(self, path: Any) -> None:
         """Write the fitted object to an ``.epi`` file; ``epicycle.load`` reads it.
 
@@ -195,8 +169,7 @@ class FittedQIteration:
         save(self, path)
 
     def __epi_state__(self) -> dict[str, Any]:
-        if not hasattr(self, "certificate_"):
-            raise NotFittedError("FittedQIteration is not fitted yet; call fit")
+        self._n_entries()
         parameters = ("regressor", "discount", "max_iter", "tol", "random_state")
         fitted = ("actions_", "regressors_", "history_", "certificate_", "n_iter_", "_width")
         return {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from epicycle.control.continuous import _fitting as fitting
+from epicycle.control.continuous._action_policy import ActionPolicy
 from epicycle.control.continuous._system import box_of, states_of, system_of
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
@@ -19,7 +21,7 @@ Array = np.ndarray
 
 
 @in_catalogue("control", "G3", certificate="Bellman residual")
-class FittedValueIteration:
+class FittedValueIteration(ActionPolicy):
     r"""Value iteration over a sample of continuous states, with any regressor in the place of a table.
 
     .. math:: y_i = \max_a \Big\{ R(x_i, a) + \gamma V(f(x_i, a)) \Big\}, \qquad
@@ -161,46 +163,19 @@ class FittedValueIteration:
         -------
         float or array (rows,)
         """
-        X, one = states_of("x", x, self._width())
+        X, one = states_of("x", x, self._n_entries())
         values = np.where(self.system.ended(X), 0.0, fitting.predictions(self.regressor_, X))
         return float(values[0]) if one else values
 
-    def action(self, x: Any) -> Any:
-        """Number of the best action: that whose reward and fitted value after it are largest, by the model.
+    def _q(self, X: Array) -> Array:
+        value = partial(fitting.predictions, self.regressor_)
+        draws = [self.system.lookahead(X, value, self.discount) for _ in range(self.n_draws)]
+        return np.asarray(np.mean(draws, axis=0))
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
+    def _controls(self) -> Array:
+        return self.system.actions
 
-        Returns
-        -------
-        int or array (rows,)
-        """
-        X, one = states_of("x", x, self._width())
-        q = self.system.lookahead(X, lambda Z: fitting.predictions(self.regressor_, Z), self.discount)
-        for _ in range(self.n_draws - 1):
-            q += self.system.lookahead(X, lambda Z: fitting.predictions(self.regressor_, Z), self.discount)
-        best = q.argmax(axis=1)
-        return int(best[0]) if one else best
-
-    def control(self, x: Any, time: int = 0) -> Array:
-        """Control of the best action, for ``rollout(x, policy=...)`` of simulators.
-
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-        time : int, default=0
-            Not used: the policy is the same at all times.
-
-        Returns
-        -------
-        array (m,) or (rows, m)
-        """
-        return np.asarray(self.system.actions[self.action(x)])
-
-    def _width(self) -> int:
+    def _n_entries(self) -> int:
         if not hasattr(self, "certificate_"):
             raise NotFittedError("FittedValueIteration is not fitted yet; call fit")
         return int(self.states_.shape[1])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from epicycle.control.continuous._action_policy import ActionPolicy
 from epicycle.control.continuous._grid import Grid
 from epicycle.control.continuous._system import System, states_of
 from epicycle.control.mdp._planning_solution import PlanningSolution
@@ -19,8 +20,8 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class GridSolution:
-    """Policy and values between the points of a grid.
+class GridSolution(ActionPolicy):
+    """Policy and values between the points of a grid; actions are found by looking one step ahead.
 
     Attributes
     ----------
@@ -69,38 +70,15 @@ class GridSolution:
         values = self.grid.weights(X) @ self.solution.values
         return float(values[0]) if one else values
 
-    def action(self, x: Any) -> Any:
-        """Number of the best action in a state: that whose reward and interpolated value after it are largest.
-
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-
-        Returns
-        -------
-        int or array (rows,)
-        """
-        X, one = states_of("x", x, len(self.grid.shape))
+    def _q(self, X: Array) -> Array:
         values = self.solution.values
-        best = self.system.lookahead(X, lambda Z: self.grid.weights(Z) @ values, self.discount).argmax(axis=1)
-        return int(best[0]) if one else best
+        return self.system.lookahead(X, lambda Z: self.grid.weights(Z) @ values, self.discount)
 
-    def control(self, x: Any, time: int = 0) -> Array:
-        """Control of the best action, for ``rollout(x, policy=...)`` of simulators.
+    def _controls(self) -> Array:
+        return self.system.actions
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-        time : int, default=0
-            Not used: the policy is the same at all times.
-
-        Returns
-        -------
-        array (m,) or (rows, m)
-        """
-        return np.asarray(self.system.actions[self.action(x)])
+    def _n_entries(self) -> int:
+        return len(self.grid.shape)
 
     @styled
     def plot(self, *, ax: Axes | None = None) -> Axes:

@@ -1,0 +1,52 @@
+"""`ActionPolicy`: the best of finitely many actions in continuous states, whatever their values come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epicycle.control.continuous._system import states_of
+
+Array = np.ndarray
+
+
+class ActionPolicy:
+    """What can be asked of values of states and actions; a subclass gives them, its controls, and their widths."""
+
+    def _q(self, X: Array) -> Array:
+        """Values of the actions in each row."""
+        raise NotImplementedError
+
+    def _controls(self) -> Array:
+        """Control of each action."""
+        raise NotImplementedError
+
+    def _n_entries(self) -> int:
+        """Number of entries of a state; raises where nothing is fitted yet."""
+        raise NotImplementedError
+
+    def q_values(self, x: Any) -> Array:
+        """Values of the actions in states.
+
+        Parameters
+        ----------
+        x : array (n,) or (rows, n)
+            State, or several.
+
+        Returns
+        -------
+        array (A,) or (rows, A)
+        """
+        X, one = states_of("x", x, self._n_entries())
+        q = self._q(X)
+        return np.asarray(q[0] if one else q)
+
+    def action(self, x: Any) -> Any:
+        """Number of the best action in states: an int, or an array (rows,); `x` as for ``q_values``."""
+        best = self.q_values(x).argmax(axis=-1)
+        return int(best) if best.ndim == 0 else best
+
+    def control(self, x: Any, time: int = 0) -> Array:
+        """Control of the best action, for ``rollout(x, policy=...)`` of simulators; it is the same at all times."""
+        return np.asarray(self._controls()[self.action(x)])
