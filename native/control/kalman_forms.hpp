@@ -1,6 +1,6 @@
 // Two other forms of Kalman's filter with the same results. The square-root form carries S with P = S S': covariances
 // cannot lose their sign to rounding, and S has half the digits to keep. The information form carries the inverse of P:
-// observations add up, and it needs dynamics that can be inverted.
+// observations add up, and it needs covariances that can be inverted.
 #pragma once
 
 #include "control/kalman.hpp"
@@ -160,14 +160,9 @@ class InformationStep : public KalmanStep {
 public:
     static constexpr bool settles = false;
 
-    explicit InformationStep(const StateSpace &m)
-        : KalmanStep(m), H_(m.n * m.n), back_(m.n * m.n), root_(m.n * m.n), M_(m.n * m.n), inner_(m.n * m.n),
-          shift_(m.n) {
-        double unused = 0.0;
-        good_ = inverse(m.cov, m.n, H_.data(), unused);
-        log_det_ = -unused;
-        if (m.A.constant()) good_ = good_ && inverse(m.A.at(0), m.n, back_.data(), unused);
-        if (m.W.constant()) semidefinite_root(m.W.at(0), m.n, root_.data());
+    explicit InformationStep(const StateSpace &m) : KalmanStep(m), H_(m.n * m.n), shift_(m.n) {
+        good_ = inverse(m.cov, m.n, H_.data(), log_det_);
+        log_det_ = -log_det_;
     }
 
     double observe(std::size_t t, const double *y, bool) {
@@ -201,30 +196,10 @@ public:
     }
 
     void predict(std::size_t t, bool) {
-        KalmanStep::predict(t, true);  // the mean
-        const std::size_t n = m_.n;
-        double unused = 0.0;
-        if (!m_.A.constant()) good_ = good_ && inverse(m_.A.at(t), n, back_.data(), unused);
-        if (!m_.W.constant()) semidefinite_root(m_.W.at(t), n, root_.data());
-        // M = A^-T H A^-1;  the inverse of A P A' + G G' is M - M G (I + G'M G)^-1 G'M.
-        product(H_.data(), back_.data(), n, work_.data());
-        product_left_transposed(back_.data(), work_.data(), n, M_.data());
-        symmetric(M_);
-        product(M_.data(), root_.data(), n, work_.data());                      // M G
-        product_left_transposed(root_.data(), work_.data(), n, inner_.data());  // G'M G
-        for (std::size_t a = 0; a < n; ++a) inner_[a * n + a] += 1.0;
-        std::vector<double> middle(n * n), left(n * n);
-        good_ = good_ && inverse(inner_.data(), n, middle.data(), unused);
-        product(work_.data(), middle.data(), n, left.data());
-        for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t c = 0; c < n; ++c) {
-                double sum = M_[a * n + c];
-                for (std::size_t k = 0; k < n; ++k) sum -= left[a * n + k] * work_[c * n + k];
-                H_[a * n + c] = sum;
-            }
+        KalmanStep::predict(t, false);
+        good_ = good_ && inverse(P_.data(), m_.n, H_.data(), log_det_);
+        log_det_ = -log_det_;
         symmetric(H_);
-        good_ = good_ && inverse(H_.data(), n, P_.data(), log_det_);
-        symmetric(P_);
     }
 
 private:
@@ -234,7 +209,7 @@ private:
             for (std::size_t c = 0; c < a; ++c) X[a * n + c] = X[c * n + a] = 0.5 * (X[a * n + c] + X[c * n + a]);
     }
 
-    std::vector<double> H_, back_, root_, M_, inner_, shift_;
+    std::vector<double> H_, shift_;
     double log_det_ = 0.0;  // of H before the observation
     bool good_ = true;
 };

@@ -210,7 +210,7 @@ def test_several_series_are_each_as_alone_on_any_number_of_threads():
     ("change", "message"),
     [
         ({"form": "cubic"}, "form='cubic'"),
-        ({"form": "information", "A": [[0.0]]}, "form='information': A has a singular value of 0"),
+        ({"form": "information", "A": [[0.0]], "W": [[0.0]]}, "form='information': A A' . W is singular"),
         ({"form": "information", "diffuse": True}, "covariance of the first state has the eigenvalue 0"),
         ({"diffuse": [3]}, "diffuse=.* expected a bool, a mask of 1 components"),
     ],

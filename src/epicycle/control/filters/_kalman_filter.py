@@ -60,8 +60,8 @@ class KalmanFilter(StateSpaceModel):
         the unit circle.
     form : {"covariance", "square_root", "information"}, default="covariance"
         What the filter carries from one time to the next: the covariance, a root of it, which keeps it without negative
-        eigenvalues where rounding would not, or its inverse, for which A has to be invertible and the covariance of the
-        first state positive definite. The results are the same.
+        eigenvalues where rounding would not, or its inverse, for which the covariances of the first state and of all
+        that follow have to be positive definite. The results are the same.
     diffuse : bool or array of components (indices or mask), optional
         Components of the first state of which nothing is known: the exact limit of an infinite variance. The
         log-likelihood is that of the data up to the factor by which such a prior vanishes (Durbin and Koopman).

@@ -74,9 +74,12 @@ class StateSpaceModel:
         return np.asarray(found * np.outer(known, known))
 
     def _check_invertible(self) -> None:
-        smallest = np.linalg.svd(self.A, compute_uv=False)
-        if (smallest.min(axis=-1) <= 1e-12 * smallest.max(axis=-1)).any():
-            raise DataError("form='information': A has a singular value of 0; expected one that can be inverted")
+        after = np.linalg.eigvalsh(self.A @ self.A.swapaxes(-1, -2) + self.W)
+        if (after.min(axis=-1) <= 1e-12 * after.max(axis=-1)).any():
+            raise DataError(
+                "form='information': A A' + W is singular, so that the next state has a component without variance; "
+                "expected a positive definite W, an invertible A, or another form"
+            )
         values = np.linalg.eigvalsh(self.covariance)
         if values.min() <= 1e-14 * values.max():
             raise DataError(
