@@ -117,9 +117,9 @@ def test_row_intervals_cover_and_their_width_is_right():
     """Over studies the estimate at a point varies as its standard error says."""
     at = np.array([[0.5, 0.0, 0.0, 0.0], [-0.5, 0.3, 0.2, 0.0]])
     found, errors = [], []
-    for seed in range(60):
+    for seed in range(50):
         X, y, t = simulated(800, seed)
-        model = TreatmentEffect("cate", "causal_forest", n_estimators=200, n_folds=2).fit(X, y, treatment=t)
+        model = TreatmentEffect("cate", "causal_forest", n_estimators=600, n_folds=2).fit(X, y, treatment=t)
         found.append(model.predict(at))
         errors.append(model._effects_.standard_errors(at))
     assert_allclose(np.mean(found, axis=0), effects(at), atol=0.15)

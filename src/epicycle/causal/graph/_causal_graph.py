@@ -67,6 +67,8 @@ class CausalGraph(Diagram):
     epicycle.exceptions.DataError: edges: a causal diagram has no cycles; got a -> b -> c -> a
     """
 
+    _docs = {"limit": "limit : int, default={default}\n    At most this many."}  # noqa: RUF012
+
     def __repr__(self) -> str:
         size = f"{len(self.nodes)} nodes, {len(self.directed)} directed and {len(self.bidirected)} bidirected edges"
         text = self.to_text()
@@ -219,8 +221,6 @@ class CausalGraph(Diagram):
         ----------
         treatment, outcome : str or iterable of str
             Disjoint sets of nodes.
-        limit : int, default=1000
-            At most this many.
 
         Returns
         -------
@@ -240,8 +240,6 @@ class CausalGraph(Diagram):
         ----------
         treatment, outcome : str or iterable of str
             Disjoint sets of nodes.
-        limit : int, default=1000
-            At most this many.
 
         Returns
         -------

@@ -78,6 +78,12 @@ class StructuralCausalModel:
     2.0
     """
 
+    _docs = {  # noqa: RUF012
+        "n_samples": "n_samples : int, default={default}\n"
+        "    Units that are drawn, unless all noise has finitely many values.",
+        "random_state": "random_state : int, Generator or None\n    Seed.",
+    }
+
     def __init__(self, equations: Mapping[str, Any], exogenous: Mapping[str, Any] | None = None) -> None:
         self.exogenous = {name: as_noise(name, law) for name, law in (exogenous or {}).items()}
         if both := set(self.exogenous) & set(equations):
@@ -248,8 +254,6 @@ class StructuralCausalModel:
             As in `do`.
         n_samples : int, default=10000
             Draws for each unit, where draws are needed.
-        random_state : int, Generator or None
-            Seed.
 
         Returns
         -------
@@ -294,10 +298,6 @@ class StructuralCausalModel:
         along : iterable of paths, optional
             Causal paths, each as a sequence of nodes or as text ``"x -> m -> y"``. Along these the treatment is felt as
             treated, along all others as control.
-        n_samples : int, default=100000
-            Units that are drawn, unless all noise has finitely many values.
-        random_state : int, Generator or None
-            Seed.
 
         Returns
         -------
@@ -335,10 +335,6 @@ class StructuralCausalModel:
             Values of the treatment that are compared.
         levels : dict, optional
             Values of the mediators for the controlled direct effect.
-        n_samples : int, default=100000
-            Units that are drawn, unless all noise has finitely many values.
-        random_state : int, Generator or None
-            Seed.
 
         Returns
         -------
@@ -369,10 +365,6 @@ class StructuralCausalModel:
             Values of the cause.
         outcome : object, default=1
             The value of the effect that is in question.
-        n_samples : int, default=100000
-            Units that are drawn, unless all noise has finitely many values.
-        random_state : int, Generator or None
-            Seed.
 
         Returns
         -------
