@@ -449,3 +449,9 @@ def test_a_posterior_whose_squares_overflow_is_refused_by_name(rng):
     A, y = 1e150 * rng.normal(size=(30, 40)), rng.normal(size=30)
     with pytest.raises(DataError, match="X, y and the prior"):
         ep.BayesianLinearRegression(intercept_precision=1e300, noise_rate=1.5).fit(A, y)
+
+
+def test_weighted_moments_that_overflow_are_refused_by_name(rng):
+    A, y = np.round(100 * rng.normal(size=(6, 1))), 5e19 * rng.normal(size=6)
+    with pytest.raises(DataError, match="X, y, sample_weight"):
+        ep.BayesianLinearRegression().fit(A, y, np.linspace(1e148, 9e149, 6))

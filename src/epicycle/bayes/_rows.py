@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from epicycle.core._exceptions import DataError
 from epicycle.data import Data
 from epicycle.stats._moments import moments_about, shift_of, triangular_factor_of
 
@@ -51,6 +52,8 @@ def compact_rows(data: Data, *, intercept: bool, n_jobs: int | None) -> CompactR
 
 
 def _from_moments(G: np.ndarray, c: np.ndarray, yy: float) -> tuple[np.ndarray, np.ndarray, float] | None:
+    if not (np.isfinite(G).all() and np.isfinite(c).all() and np.isfinite(yy)):
+        raise DataError("X, y, sample_weight: sums of weighted squares overflow; scale them down")
     scale = np.sqrt(np.maximum(np.diagonal(G), 0.0))
     if not (scale > 0).all():
         return None
