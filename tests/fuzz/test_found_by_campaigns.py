@@ -455,3 +455,13 @@ def test_weighted_moments_that_overflow_are_refused_by_name(rng):
     A, y = np.round(100 * rng.normal(size=(6, 1))), 5e19 * rng.normal(size=6)
     with pytest.raises(DataError, match="X, y, sample_weight"):
         ep.BayesianLinearRegression().fit(A, y, np.linspace(1e148, 9e149, 6))
+
+
+def test_rows_below_the_rounding_of_other_weights_are_in_a_fold(rng):
+    A, y, t = rng.normal(size=(30, 2)), rng.normal(size=30), np.arange(30) % 2
+    weight = np.where(np.arange(30) % 3 == 0, 1e-300, 1e100)
+    assert np.isfinite(ep.TreatmentEffect().fit(A, y, t, sample_weight=weight).weights_).all()
+
+
+def test_equal_rows_have_a_density():
+    assert np.isfinite(ep.PCA().fit(np.ones((2, 1))).score_samples(np.ones((2, 1)))).all()

@@ -22,7 +22,7 @@ _MANY = 0.3
 #: Noise variances are kept above this share of the variance: below, log-likelihoods lose their digits.
 FLOOR = 1e-6
 #: And above this, so that their inverses, and sums of these, are numbers.
-_LEAST = 1e-300
+LEAST = 1e-300
 #: Eigenvalues below this share of the largest are zero but for rounding.
 _NOTHING = 1e-12
 
@@ -48,7 +48,7 @@ class Scatter:
     def floor(self) -> np.ndarray:
         """The least noise variance of each column; of a constant one it goes by the others."""
         variance = self.variance
-        return np.maximum(FLOOR * np.where(variance > 0, variance, variance.mean()), _LEAST)
+        return np.maximum(FLOOR * np.where(variance > 0, variance, variance.mean()), LEAST)
 
     @property
     def shared_floor(self) -> float:

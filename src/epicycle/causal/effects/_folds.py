@@ -53,6 +53,8 @@ def content_folds(study: Study, n_folds: int, seed: int) -> Folds:
     for arm in np.unique(arms):
         rows = np.flatnonzero(arms == arm)
         shares = _dealt(keys[rows], study.w[rows], k)
+        lost = ~(shares > _EMPTY * study.w[rows][:, None]).any(axis=1)  # below the rounding of the other weights
+        shares[lost, 0] = study.w[rows][lost]
         number[rows] = shares.argmax(axis=1)
         place, fold = np.nonzero(shares > _EMPTY * study.w[rows][:, None])
         cut.append((rows[place], fold, shares[place, fold]))

@@ -17,7 +17,7 @@ from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.decomposition._base import FactorDensity
 from epicycle.decomposition._probabilistic_pca import ProbabilisticPCA
-from epicycle.decomposition._scatter import FLOOR, filled_scatter
+from epicycle.decomposition._scatter import FLOOR, LEAST, filled_scatter
 from epicycle.decomposition.pca import _number_of_components as number
 from epicycle.decomposition.pca._projection import Projection
 from epicycle.decomposition.pca._spectrum import (
@@ -285,7 +285,7 @@ class PCA(Projection, FactorDensity):
         if len(values) == p:  # any noise up to the least variance gives the same covariance
             noise = float(values.min(initial=np.inf))
         if not singular:
-            noise = max(noise, FLOOR * float(values.sum()) / p)
+            noise = max(noise, FLOOR * float(values.sum()) / p, LEAST)
         W = np.sqrt((values - noise).clip(min=0.0))[:, None] * self.components_
         return self.mean_.astype(np.float64), W, np.full(p, noise)
 
