@@ -180,8 +180,7 @@ def main() -> int:
         case = cases.draw(options.case, options.only)
         print(case.words)
         print(list(cases.complaints(case, options.warnings)) or "nothing to complain of")
-        given = {} if case.weight is None else {"sample_weight": case.weight}
-        case.model.fit(case.X, case.y, **given)
+        case.model.fit(case.X, case.y, **case.given)
         return 0
     seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")
     print(f"cases from seed {seed}", flush=True)

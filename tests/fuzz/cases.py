@@ -213,7 +213,11 @@ class Case:
     model: Any
     X: Any
     y: Any
-    weight: Any
+    given: dict[str, Any]
+
+    @property
+    def weight(self) -> Any:
+        return self.given.get("sample_weight")
 
     @property
     def words(self) -> str:
@@ -230,17 +234,20 @@ def draw(seed: int, only: str | None = None) -> Case:
     cls = classes[np.random.default_rng([seed, 1]).integers(len(classes))]
     rng = np.random.default_rng(seed)
     model = cls(**draw_parameters(cls, rng))
-    tags = get_tags(cls())
+    tags, takes = get_tags(cls()), inspect.signature(model.fit).parameters
     X = draw_table(rng, tags.input_tags.sparse)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if tags.estimator_type == "classifier":
         y = draw_labels(n, rng)
-    elif tags.estimator_type == "regressor" or tags.target_tags.required:
+    elif tags.estimator_type == "regressor" or tags.target_tags.required or "treatment" in takes:
         y = draw_numbers(n, rng, tags.target_tags.multi_output)
     else:
         y = None
-    takes = "sample_weight" in inspect.signature(model.fit).parameters
-    return Case(seed, model, X, y, draw_weights(n, rng) if takes else None)
+    weight = draw_weights(n, rng) if "sample_weight" in takes else None
+    given = {} if weight is None else {"sample_weight": weight}
+    if "treatment" in takes and rng.random() < 0.8:  # of methods that take one beside X
+        given["treatment"] = rng.normal(size=n) if rng.random() < 0.2 else rng.integers(2, size=n)
+    return Case(seed, model, X, y, given)
 
 
 # ---------------------------------------------------------------------------------------------- what may happen
@@ -252,8 +259,8 @@ def complaints(case: Case, numpy_warnings: bool = False) -> Iterator[str]:
         warnings.simplefilter("always")
         try:
             with ep.config(memory_limit=2**30):
-                given = {} if case.weight is None else {"sample_weight": case.weight}
-                case.model.fit(case.X, case.y, **given) if case.y is not None else case.model.fit(case.X, **given)
+                fit = case.model.fit
+                fit(case.X, case.y, **case.given) if case.y is not None else fit(case.X, **case.given)
                 finite = _finite(case.X)
                 for method in METHODS:
                     answers = getattr(case.model, method)(case.X) if hasattr(case.model, method) and finite else 0.0
@@ -277,7 +284,7 @@ def _of_the_model(case: Case, finite: bool) -> Iterator[str]:
         value = vars(case.model).get(name)
         if isinstance(value, np.ndarray | float) and np.asarray(value).dtype.kind == "f" and np.isnan(value).any():
             yield f"{name} has values that are NaN"
-    if np.isnan(case.model.certificate_.value):
+    if np.isnan(case.model.certificate_.value) and case.model.certificate_.kind != "none":
         yield "the certificate is NaN"
     for name, call in MODEL_METHODS.items() if case.y is None and finite else ():
         if hasattr(case.model, name):

@@ -8,13 +8,16 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import ShuffleSplit
 
 import epicycle as ep
+from epicycle import metrics
 from epicycle.bayes._bayesian_logistic_regression import _half_of
 from epicycle.bayes._logistic_posterior import inverse_half
-from epicycle.exceptions import DataError, MemoryBudgetError, ParameterError
+from epicycle.exceptions import DataError, DataTypeError, MemoryBudgetError, ParameterError
 from epicycle.linalg._dependencies import Dependencies
 from epicycle.linear._storage import stored_type
 from epicycle.linear.epicycles._newton import _steps
 from epicycle.linear.least_squares._direct import _root_of_factor
+from epicycle.linear.least_squares._objective import excess_certificate
+from epicycle.linear.logistic._logistic_regression import _attributes
 
 
 @pytest.fixture
@@ -366,3 +369,83 @@ def test_precisions_without_bound_have_no_decrement():
 def test_landmarks_whose_kernel_overflows_are_refused_by_name():
     with pytest.raises(DataError, match="not finite"):
         ep.Nystroem("poly").fit(np.full((1, 3), 2e100))
+
+
+def test_certificates_of_squares_that_overflow_bound_nothing():
+    found = excess_certificate(np.nan, 1e-10, 1e-8, mean=np.zeros(1), weight=1.0)
+    assert found.value == np.inf
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_largest_number_stands_for_distances_beyond_it(rng, dtype):
+    A = rng.normal(size=(12, 40)).astype(dtype)
+    graph = ep.KNeighborsTransformer(p=0.001).fit(A).transform(A)
+    assert graph.data.max() == np.finfo(dtype).max
+
+
+def test_leaving_rows_out_of_a_kernel_of_zeros():
+    model = ep.KernelRidge(alpha="loo").fit(np.zeros((30, 2)), np.arange(30.0))
+    assert np.isfinite(model.loo_errors_).all()
+    assert np.isfinite(model.certificate_.value)
+
+
+# ------------------------------------------------------------------------------------------- criteria of clusters
+
+
+def test_rows_beyond_counting_are_refused_by_name():
+    with pytest.raises(DataError, match="sample_weight: they add up to"):
+        metrics.adjusted_mutual_info_score([0, 0, 1, 1], [0, 1, 0, 1], sample_weight=np.full(4, 1e200))
+    with pytest.raises(DataError, match="contingency"):
+        metrics.expected_mutual_information(np.full((2, 2), 1e200))
+
+
+def test_information_of_weights_of_any_size():
+    first, second = [0, 0, 1, 1, 2], [0, 1, 1, 1, 0]
+    expected = metrics.normalized_mutual_info_score(first, second)
+    for unit in (1e-200, 1e200):
+        found = metrics.normalized_mutual_info_score(first, second, sample_weight=np.full(5, unit))
+        assert found == pytest.approx(expected, rel=1e-12)
+    weight = np.array([1e100, 1e100, 1e100, 1e100, 1e-300])
+    without = metrics.mutual_info_score(first[:4], second[:4])
+    assert metrics.mutual_info_score(first, second, sample_weight=weight) == pytest.approx(without, rel=1e-12)
+
+
+def test_a_measure_of_homogeneity_alone():
+    first, second = [0, 1, 0, 1], [0, 0, 0, 0]
+    assert metrics.homogeneity_completeness_v_measure(first, second, beta=0.0) == (0.0, 1.0, 0.0)
+    assert metrics.v_measure_score(second, first, beta=0.0) == 0.0
+    homogeneity, _, v = metrics.homogeneity_completeness_v_measure([0, 0, 1, 1], [0, 1, 2, 2], beta=0.0)
+    assert v == homogeneity
+
+
+@pytest.mark.parametrize("name", ["sum_of_squared_errors", "separation", "calinski_harabasz_score"])
+def test_scatters_that_overflow_are_refused_by_name(rng, name):
+    with pytest.raises(DataError, match="X, sample_weight"):
+        getattr(metrics, name)(1e100 * rng.normal(size=(6, 2)), np.arange(6) % 2, sample_weight=np.full(6, 1e200))
+
+
+def test_standardised_distances_of_constant_columns_and_sparse_rows(rng):
+    A = np.column_stack([np.ones(6), rng.normal(size=6)])
+    found = metrics.pairwise_distances(A, metric="seuclidean")
+    assert_allclose(found, np.abs(A[:, 1:] - A[:, 1]) / A[:, 1].std(ddof=1), atol=1e-12)
+    with pytest.raises(DataTypeError, match="sparse"):
+        metrics.pairwise_distances(sp.csr_array(A), metric="seuclidean")
+
+
+def test_coefficients_beyond_float32_are_kept_in_float64():
+    kept = _attributes(
+        np.array([[1e50, 1.0]]),
+        np.zeros(1),
+        classes=np.arange(2),
+        constant=None,
+        present=None,
+        sparse=False,
+        dtype=np.dtype(np.float32),
+    )
+    assert kept["coef_"].dtype == np.float64
+
+
+def test_a_posterior_whose_squares_overflow_is_refused_by_name(rng):
+    A, y = 1e150 * rng.normal(size=(30, 40)), rng.normal(size=30)
+    with pytest.raises(DataError, match="X, y and the prior"):
+        ep.BayesianLinearRegression(intercept_precision=1e300, noise_rate=1.5).fit(A, y)

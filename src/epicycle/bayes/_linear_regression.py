@@ -21,7 +21,7 @@ from scipy.special import gammaln
 from epicycle.bayes._regression import BayesianRegression, require_representable
 from epicycle.bayes._rows import CompactRows, compact_rows
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -186,6 +186,8 @@ class BayesianLinearRegression(BayesianRegression):
             posterior, more, gradient = updated(prior, rows)
             self.coef_ = posterior.mean[:p].astype(data.dtype)
         require_representable(self, data.dtype)
+        if not np.isfinite([posterior.rate, more, gradient]).all():
+            raise DataError("X, y and the prior: sums of squares of the posterior overflow; scale them down")
         self._mean_, self._root_ = posterior.mean, posterior.root
         self.noise_shape_, self.noise_rate_ = posterior.shape, posterior.rate
         self.log_evidence_ = evidence + more

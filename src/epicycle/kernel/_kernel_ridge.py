@@ -307,7 +307,8 @@ def _choose_alphas(
     """
     search = alphas is None
     if alphas is None:
-        top = max(float(spectrum.values[-1]), np.finfo(np.float64).tiny)
+        top = float(spectrum.values[-1])
+        top = top if top > 1e-290 else 1.0  # of a kernel that is zero everywhere any penalty will do
         alphas = top * np.geomspace(*_ALPHA_RANGE, _N_ALPHAS)
     tried = alphas.tolist()
     errors = [_errors(spectrum, Y, weight, alpha) for alpha in tried]

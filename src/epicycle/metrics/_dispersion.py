@@ -44,7 +44,7 @@ def sum_of_squared_errors(X: Any, labels: Any, *, sample_weight: Any = None) -> 
     2.0
     """
     rows = labelled_rows(X, labels, sample_weight, "sum_of_squared_errors")
-    return float(rows.weight @ _distances_to_means(rows, rows.means(), squared=True))
+    return _within(rows, rows.means())
 
 
 @criterion()
@@ -88,8 +88,20 @@ def separation(X: Any, labels: Any, *, kind: str = "between", sample_weight: Any
 
 def _between(rows: Rows, means: np.ndarray) -> float:
     size = rows.cluster_weight
-    center = size @ means / size.sum()
-    return float(size @ ((means - center) ** 2).sum(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = size @ means / size.sum()
+        return _finite(size @ ((means - center) ** 2).sum(axis=1))
+
+
+def _within(rows: Rows, means: np.ndarray) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _finite(rows.weight @ _distances_to_means(rows, means, squared=True))
+
+
+def _finite(value: Any) -> float:
+    if not np.isfinite(value):
+        raise DataError("X, sample_weight: sums of weighted squares overflow; scale X or the weights down")
+    return float(value)
 
 
 @criterion()
@@ -108,8 +120,8 @@ def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None) -
     k, n = rows.n_clusters, float(rows.weight.sum())
     check_number_of_clusters(k, n)
     means = rows.means()
-    within = float(rows.weight @ _distances_to_means(rows, means, squared=True))
-    return 1.0 if within == 0.0 else _between(rows, means) * (n - k) / (within * (k - 1.0))
+    within = _within(rows, means)
+    return 1.0 if within == 0.0 else (_between(rows, means) / (k - 1.0)) / (within / (n - k))
 
 
 @criterion()

@@ -35,8 +35,11 @@ class Distances:
             X, Y = _whitened(X, Y, dict(options))
             metric, options = "euclidean", {}
         elif isinstance(metric, str) and metric == "seuclidean" and "V" not in options:
+            if sp.issparse(X) or sp.issparse(Y):
+                raise DataTypeError("X is sparse, for which metric='seuclidean' is not defined here; pass X.toarray()")
             both = X if Y is X else np.concatenate([X, Y])
-            options = {**options, "V": np.var(both, axis=0, ddof=1)}
+            V = np.var(both, axis=0, ddof=1) if len(both) > 1 else np.zeros(both.shape[1])
+            options = {**options, "V": np.where(V > 0, V, 1.0)}  # all differences of a constant column are zero
         options = dict(options)
         power = options.pop("p", 2) if isinstance(metric, str) else 2
         self.metric: MetricInUse = resolve(power, metric, options)

@@ -17,6 +17,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Real, check_parameter
 from epicycle.metrics._contingency_matrix import counted_table
 from epicycle.metrics._criterion import criterion
+from epicycle.metrics._labelled_rows import MOST_ROWS
 
 _AVERAGES = {
     "min": min,
@@ -39,9 +40,11 @@ def _information(table: sp.csr_array) -> float:
     entries = table.tocoo()
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     total = rows.sum()
-    # A part that holds all rows gives a ratio of exactly 1.
-    ratio = total * entries.data / (rows[entries.coords[0]] * columns[entries.coords[1]])
-    return max(float(xlogy(entries.data / total, ratio).sum()), 0.0)
+    share = entries.data / total
+    seen = share > 0  # one that underflows beside the others says nothing
+    # A part that holds all rows gives a ratio of exactly 1, and no product of weights overflows.
+    ratio = (entries.data / rows[entries.coords[0]])[seen] / (columns[entries.coords[1]][seen] / total)
+    return max(float(xlogy(share[seen], ratio).sum()), 0.0)
 
 
 def _is_one_to_one(table: sp.csr_array) -> bool:
@@ -107,8 +110,8 @@ def expected_mutual_information(contingency: Any, n_samples: int | None = None) 
     for axis in (1, 0):
         found = np.asarray(table.sum(axis=axis))
         sizes.append(np.unique(found[found > 0], return_counts=True))
-    if any((values != np.floor(values)).any() for values, _ in sizes):
-        raise DataError("contingency: expected whole numbers, since rows are counted")
+    if any((values != np.floor(values)).any() for values, _ in sizes) or total > MOST_ROWS:
+        raise DataError(f"contingency: expected whole numbers, of a sum up to {MOST_ROWS:g}, since rows are counted")
     (a, a_times), (b, b_times) = sizes
     return float(_native.cluster.expected_information(a, a_times.astype(float), b, b_times.astype(float), total))
 
@@ -192,8 +195,9 @@ def homogeneity_completeness_v_measure(
     homogeneity, completeness = (min(information / h, 1.0) if h else 1.0 for h in _entropies(table))
     if homogeneity + completeness == 0.0:
         return 0.0, 0.0, 0.0
-    v = (1 + beta) * homogeneity * completeness / (beta * homogeneity + completeness)
-    return homogeneity, completeness, v
+    # In this form no product with a large beta overflows.
+    below = homogeneity * (beta / (1 + beta)) + completeness / (1 + beta)
+    return homogeneity, completeness, homogeneity * (completeness / below) if below > 0 else 0.0
 
 
 @criterion()

@@ -50,6 +50,10 @@ def same_length(first: int, second: int, names: str) -> None:
         raise DataError(f"{names}: Found input variables with inconsistent numbers of samples: [{first}, {second}]")
 
 
+#: Rows that can be counted one by one in float64.
+MOST_ROWS = 2.0**53
+
+
 def row_counts(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Weights that count rows: whole numbers, since pairs of rows are counted too."""
     weight = as_weight(sample_weight, n_rows)
@@ -61,6 +65,8 @@ def row_counts(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             f"sample_weight: {part:g} is no whole number; expected how often each row occurs, because pairs of rows "
             "are counted"
         )
+    if weight.sum() > MOST_ROWS:
+        raise DataError(f"sample_weight: they add up to {weight.sum():.3g}; expected at most {MOST_ROWS:g} rows")
     return weight
 
 
@@ -86,8 +92,12 @@ class Rows:
 
     def means(self) -> np.ndarray:
         """The mean of every cluster."""
-        sums = self.indicator.T @ self.X
-        return np.asarray((sums.toarray() if sp.issparse(sums) else sums) / self.cluster_weight[:, None])
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = self.indicator.T @ self.X
+            means = np.asarray((sums.toarray() if sp.issparse(sums) else sums) / self.cluster_weight[:, None])
+        if not np.isfinite(means).all():
+            raise DataError("X, sample_weight: weighted sums overflow; scale X or the weights down")
+        return means
 
 
 def labelled_rows(

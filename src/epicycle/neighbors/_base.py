@@ -181,7 +181,10 @@ certificate_ : Certificate
 
     def _own_type(self, Q: Any, distances: np.ndarray) -> np.ndarray:
         single = self.X_fit_.dtype == np.float32 and Q.dtype == np.float32
-        return distances.astype(np.float32 if single else np.float64, copy=False)
+        if not single:
+            return distances.astype(np.float64, copy=False)
+        # As in float64, the largest number stands for distances beyond it.
+        return np.minimum(distances, np.finfo(np.float32).max).astype(np.float32, copy=False)
 
     # ---------------------------------------------------------------- searches
 

@@ -213,6 +213,7 @@ def excess_certificate(
             limit = excess / total if storage.single and solved else 0.0
     total = max(total, resolution)
     relative = excess / total if total > 0 else 0.0 if excess == 0 else np.inf
+    relative = np.inf if np.isnan(relative) else relative  # squares that overflow bound nothing
     meaning = f"{claim.format(relative)}, relative to half the sum of squares of y{why}"
     return Certificate("newton decrement", relative, max(tol, limit), meaning)
 

@@ -24,6 +24,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS, NOT_CONVERGED, dense_coef
+from epicycle.linear._storage import stored_type
 from epicycle.linear.logistic._absent_classes import embedded, ridge_factor, rows_present
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import contradiction, penalties, penalty_in_words
@@ -424,6 +425,7 @@ def _attributes(
         params[:, free] -= params[:, free].mean(axis=0)
     if present is not None:
         params = embedded(params, present)
+    dtype = stored_type(dtype, params)
     coef, b = params[:, :-1].astype(dtype), params[:, -1].astype(dtype)
     return {"coef_": coef, "intercept_": b, "classes_": classes}
 

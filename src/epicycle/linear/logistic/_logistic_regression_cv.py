@@ -24,6 +24,7 @@ from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
 from epicycle.linear._folds import Fold, count_rows
 from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS
+from epicycle.linear._storage import stored_type
 from epicycle.linear.logistic._base import LinearClassifier
 from epicycle.linear.logistic._duality import penalty_in_words
 from epicycle.linear.logistic._fold_rows import codes_in_order
@@ -368,7 +369,8 @@ class LogisticRegressionCV(LinearClassifier):
         each = np.arange(len(flat))
         params = paths.params[each, r, c].mean(axis=0)
         self.C_, self.l1_ratio_ = float(self.Cs_[c].mean()), float(self.l1_ratios_[r].mean())
-        self.coef_, self.intercept_ = params[:, :-1].astype(data.dtype), params[:, -1].astype(data.dtype)
+        dtype = stored_type(data.dtype, params)
+        self.coef_, self.intercept_ = params[:, :-1].astype(dtype), params[:, -1].astype(dtype)
         gaps = paths.gaps[each, r, c]
         worst = float(gaps.max())
         meaning = f"each of the averaged fits is at most {worst:.1e} of its objective above its minimum"
