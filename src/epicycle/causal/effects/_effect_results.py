@@ -16,7 +16,7 @@ from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData
 from epicycle.stats._summary import Summary
 
-ESTIMANDS = {
+ESTIMANDS: dict[str, str] = {
     "ate": "average effect on all rows",
     "att": "average effect on the treated",
     "atc": "average effect on the controls",
