@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
+from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from epicycle.control import LQR, CartPole, controllability, linearize
@@ -164,3 +165,35 @@ def test_linearisations_agree_and_are_checked():
         linearize(Wrong(), [1.0, 2.0], [3.0], method="analytic", check=True)
     with pytest.raises(DataError, match="no method derivatives"):
         linearize(lambda x: x, [1.0], method="analytic")
+
+
+def test_a_finite_horizon_in_continuous_time_solves_the_differential_equation():
+    rng = np.random.default_rng(0)
+    A, B, N = rng.normal(size=(3, 3)), rng.normal(size=(3, 2)), 0.1 * rng.normal(size=(3, 2))
+    q, r, d = rng.normal(size=3), rng.normal(size=2), rng.normal(size=3)
+    Q, R, F, W = np.eye(3), np.diag([1.0, 2.0]), 2 * np.eye(3), np.diag([0.1, 0.2, 0.3])
+    system = LQR(A, B, Q, R, N=N, q=q, r=r, d=d, noise=W, Q_final=F, time="continuous")
+    solution = system.solve(1.5, n_steps=50)
+
+    def backward(_, z):
+        P, p = z[:9].reshape(3, 3), z[9:12]
+        K, k = np.linalg.solve(R, B.T @ P + N.T), np.linalg.solve(R, B.T @ p + r)
+        constant = 2 * p @ d - k @ R @ k + np.trace(P @ W)
+        return np.concatenate(
+            [(A.T @ P + P @ A + Q - K.T @ R @ K).ravel(), A.T @ p + P @ d + q - K.T @ R @ k, [constant]]
+        )
+
+    z = solve_ivp(backward, (0, 1.5), np.concatenate([F.ravel(), np.zeros(4)]), rtol=1e-11, atol=1e-12).y[:, -1]
+    assert_allclose(solution.cost_matrix[0].ravel(), z[:9], rtol=1e-9)
+    assert_allclose(solution.cost_vector[0], z[9:12], rtol=1e-9)
+    assert_allclose(solution.cost_constant[0], z[12], rtol=1e-6)
+    assert_allclose(solution.gain[0], np.linalg.solve(R, B.T @ z[:9].reshape(3, 3) + N.T), rtol=1e-9)
+    assert_allclose(solution.control(np.zeros(3), 1.5), -np.linalg.solve(R, r), rtol=1e-12)
+    assert solution.certificate.holds
+    # far from its end a long horizon has the feedback of the infinite one
+    plain = LQR(A, B, Q, R, N=N, time="continuous")
+    assert_allclose(plain.solve(40.0).gain[0], plain.solve().gain, rtol=1e-10)
+    with pytest.raises(DataError, match="expected at most"):
+        plain.solve(1e9)
+    with pytest.raises(DataError, match="from 0 to the horizon"):
+        solution.control(np.zeros(3), 2.0)

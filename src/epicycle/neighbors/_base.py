@@ -184,7 +184,7 @@ certificate_ : Certificate
         if not single:
             return distances.astype(np.float64, copy=False)
         # As in float64, the largest number stands for distances beyond it.
-        return np.minimum(distances, np.finfo(np.float32).max).astype(np.float32, copy=False)
+        return np.asarray(np.minimum(distances, np.finfo(np.float32).max), dtype=np.float32)
 
     # ---------------------------------------------------------------- searches
 

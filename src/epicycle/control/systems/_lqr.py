@@ -12,7 +12,7 @@ from epicycle.control.systems import _riccati as riccati
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
-from epicycle.core._parameters import Choice, Integer, NoneOr, Real, check_parameter
+from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real, check_parameter
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
@@ -25,7 +25,7 @@ class LQRSolution:
     Attributes
     ----------
     gain : array (m, n), or (T, m, n) with a finite horizon
-        :math:`K`.
+        :math:`K`; in continuous time at each of `times`.
     offset : array (m,), or (T, m)
         :math:`k`, zero without affine terms.
     cost_matrix, cost_vector, cost_constant : arrays
@@ -38,6 +38,8 @@ class LQRSolution:
         Residual of Riccati's equation in each round.
     certificate : Certificate
         Residual of Riccati's equation relative to P; it does not hold where the controlled system is unstable.
+    times : array or None
+        Times of a finite horizon in continuous time; between them feedback and costs are linear.
     """
 
     gain: Array
@@ -48,32 +50,33 @@ class LQRSolution:
     spectral_radius: float
     history: History = field(repr=False)
     certificate: Certificate
+    times: Array | None = field(default=None, repr=False)
 
-    def control(self, x: Any, time: int = 0) -> Array:
+    def control(self, x: Any, time: float = 0) -> Array:
         """Best control in a state.
 
         Parameters
         ----------
         x : array (n,) or (rows, n)
             State, or several.
-        time : int, default=0
+        time : int or float, default=0
             Time, with a finite horizon.
 
         Returns
         -------
         array (m,) or (rows, m)
         """
-        K, k = (self.gain[time], self.offset[time]) if self.gain.ndim == 3 else (self.gain, self.offset)
+        K, k = (self.gain, self.offset) if self.gain.ndim == 2 else self._at(time, self.gain, self.offset)
         return np.asarray(-np.asarray(x) @ K.T - k)
 
-    def cost_to_go(self, x: Any, time: int = 0) -> Array:
+    def cost_to_go(self, x: Any, time: float = 0) -> Array:
         """Expected cost from a state on.
 
         Parameters
         ----------
         x : array (n,) or (rows, n)
             State, or several.
-        time : int, default=0
+        time : int or float, default=0
             Time, with a finite horizon.
 
         Returns
@@ -82,9 +85,19 @@ class LQRSolution:
         """
         P, p, c = self.cost_matrix, self.cost_vector, self.cost_constant
         if P.ndim == 3:
-            P, p, c = P[time], p[time], c[time]
+            P, p, c = self._at(time, P, p, c)
         x = np.asarray(x, dtype=np.float64)
         return np.asarray(np.einsum("...i,ij,...j->...", x, P, x) + 2 * x @ p + c)
+
+    def _at(self, time: float, *paths: Array) -> tuple[Array, ...]:
+        """Values of paths at a time; in continuous time between two of their points."""
+        if self.times is None:
+            return tuple(path[int(time)] for path in paths)
+        if not 0 <= time <= self.times[-1]:
+            raise DataError(f"time={time:g}; expected one from 0 to the horizon, {self.times[-1]:g}")
+        i = min(int(np.searchsorted(self.times, time, side="right")) - 1, len(self.times) - 2)
+        share = (time - self.times[i]) / (self.times[i + 1] - self.times[i])
+        return tuple((1 - share) * path[i] + share * path[i + 1] for path in paths)
 
 
 @in_catalogue("control", "G5", certificate="Riccati residual")
@@ -177,13 +190,16 @@ class LQR:
     def __repr__(self) -> str:
         return f"LQR({self.A.shape[-1]} states, {self.B.shape[-1]} controls, {self.time} time)"
 
-    def solve(self, horizon: int | None = None, *, tol: float = 1e-10) -> LQRSolution:
+    def solve(self, horizon: float | None = None, *, n_steps: int = 200, tol: float = 1e-10) -> LQRSolution:
         """Best feedback.
 
         Parameters
         ----------
-        horizon : int, optional
-            Number of steps T, in discrete time; None means an infinite horizon, or the length of the given sequences.
+        horizon : int or float, optional
+            Number of steps T, or in continuous time the length; None means an infinite horizon, or the length of the
+            given sequences.
+        n_steps : int, default=200
+            Intervals of a finite horizon in continuous time, at whose ends the feedback is given.
         tol : float, default=1e-10
             Residual of Riccati's equation, relative to P, at which the certificate holds.
 
@@ -191,18 +207,20 @@ class LQR:
         -------
         LQRSolution
         """
-        check_parameter("LQR.solve", "horizon", horizon, NoneOr(Integer(minimum=1)))
+        lengths: Domain = Real(0, inclusive=False) if self.time == "continuous" else Integer(minimum=1)
+        check_parameter("LQR.solve", "horizon", horizon, NoneOr(lengths))
+        check_parameter("LQR.solve", "n_steps", n_steps, Integer(minimum=1))
         check_parameter("LQR.solve", "tol", tol, Real(0, inclusive=False))
         if self.n_steps:
             (steps,) = self.n_steps
+            if self.time == "continuous":
+                raise DataError("A, B, Q, R, N: sequences of matrices need discrete time")
             if horizon not in (None, steps):
                 raise DataError(f"horizon={horizon} with sequences of {steps} matrices; expected the same number")
             horizon = steps
         if horizon is None:
             return self._infinite(tol)
-        if self.time == "continuous":
-            raise DataError("horizon: a finite horizon needs discrete time; expected None with time='continuous'")
-        return self._finite(horizon)
+        return self._continuous(float(horizon), n_steps) if self.time == "continuous" else self._finite(int(horizon))
 
     def _finite(self, horizon: int) -> LQRSolution:
         last = self.Q[-1] if self.Q.ndim == 3 else self.Q
@@ -220,6 +238,38 @@ class LQR:
         certificate = Certificate("rounding", rounding, 1e-6, meaning)
         history = History(cost=[float(np.trace(M)) for M in matrices])
         return LQRSolution(gains, offsets, matrices, vectors, constants, np.nan, history, certificate)
+
+    def _continuous(self, horizon: float, n_steps: int) -> LQRSolution:
+        """A finite horizon in continuous time; linear terms by a further state that is always 1."""
+        if self.discount != 1:
+            raise DataError(f"discount={self.discount}: expected 1 with time='continuous'")
+        n, m = self.B.shape
+        A = np.block([[self.A, self.d[:, None]], [np.zeros((1, n + 1))]])
+        Q = np.block([[self.Q, self.q[:, None]], [self.q[None, :], np.zeros((1, 1))]])
+        B, N = np.vstack([self.B, np.zeros((1, m))]), np.vstack([self.N, self.r[None, :]])
+        last = np.zeros((n + 1, n + 1))
+        last[:n, :n] = self.Q if self.Q_final is None else self.Q_final
+        path, parts = riccati.continuous_path(A, B, Q, self.R, N, last, horizon, n_steps)
+        # The noise costs the integral of trace(P W): Simpson's rule over pairs of parts, from the end.
+        price = np.einsum("tij,ji->t", path[:, :n, :n], self.noise)
+        width = horizon / (n_steps * parts)
+        pairs = (price[:-2:2] + 4 * price[1:-1:2] + price[2::2]) * width / 3
+        spent = np.append(np.cumsum(pairs[::-1])[::-1], 0.0)[:: parts // 2]
+        path = path[::parts]
+        feedback = np.linalg.solve(self.R, B.T @ path + N.T)
+        rounding = np.finfo(float).eps * n_steps * parts * n
+        meaning = "Riccati's equation is solved by exponentials, exact up to rounding: no other feedback costs less"
+        return LQRSolution(
+            feedback[:, :, :n],
+            feedback[:, :, n],
+            path[:, :n, :n],
+            path[:, :n, n],
+            path[:, n, n] + spent,
+            np.nan,
+            History(cost=[float(np.trace(P)) for P in path[:, :n, :n]]),
+            Certificate("rounding", rounding, 1e-6, meaning),
+            np.linspace(0, horizon, n_steps + 1),
+        )
 
     def _step(self, t: int = 0) -> riccati.Step:
         A, B, Q, R, N = (M[t] if M.ndim == 3 else M for M in (self.A, self.B, self.Q, self.R, self.N))

@@ -11,6 +11,7 @@ import scipy.linalg
 from epicycle.core._exceptions import DataError
 
 Array = np.ndarray
+_MOST_PARTS = 1_000_000  # steps of a differential equation
 _DOUBLINGS = 60  # 2^60 steps of the recursion
 _NEWTON = 5
 _ROUNDING = 1e-14  # relative change of P that is rounding
@@ -185,6 +186,34 @@ def continuous(A: Array, B: Array, Q: Array, R: Array, N: Array) -> tuple[Array,
         P = refined
     history.append(_relative(residual(P), np.abs(A).max() * np.abs(P) + np.abs(Q)))
     return P, history
+
+
+def continuous_path(
+    A: Array, B: Array, Q: Array, R: Array, N: Array, last: Array, length: float, n_steps: int
+) -> tuple[Array, int]:
+    """P at the times 0, h, ..., length of Riccati's differential equation with P(length) = last, and how it was cut.
+
+    With [X; Y]' = H [X; Y] for the Hamiltonian H, P = Y X^-1: exponentials of H step from the end, exact up to
+    rounding. Every interval is cut into an even number of parts, so short that exponentials stay near the identity.
+    """
+    across = np.linalg.solve(R, N.T)
+    drift, state = A - B @ across, Q - N @ across
+    H = np.block([[drift, -B @ np.linalg.solve(R, B.T)], [-state, -drift.T]])
+    n, h = len(A), length / n_steps
+    parts = 4 * max(1, int(np.ceil(h * np.linalg.norm(H, 2))))
+    if parts * n_steps > _MOST_PARTS:
+        raise DataError(
+            f"horizon={length:g}: {parts * n_steps} parts of Riccati's equation; expected at most {_MOST_PARTS}. "
+            "Shorten the horizon, or take the infinite one, which the feedback is near to far from the end"
+        )
+    E = scipy.linalg.expm(-(h / parts) * H)
+    path = np.empty((n_steps * parts + 1, n, n))
+    path[-1] = last
+    for i in range(len(path) - 2, -1, -1):
+        X, Y = E[:n, :n] + E[:n, n:] @ path[i + 1], E[n:, :n] + E[n:, n:] @ path[i + 1]
+        P = np.linalg.solve(X.T, Y.T).T
+        path[i] = (P + P.T) / 2
+    return path, parts
 
 
 def check_modes(A: Array, B: Array, Q: Array, unstable: Any, where: str) -> None:
