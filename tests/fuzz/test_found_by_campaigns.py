@@ -465,3 +465,14 @@ def test_rows_below_the_rounding_of_other_weights_are_in_a_fold(rng):
 
 def test_equal_rows_have_a_density():
     assert np.isfinite(ep.PCA().fit(np.ones((2, 1))).score_samples(np.ones((2, 1)))).all()
+    # all the weight on one row, and the others far from it
+    X = 1e20 * np.arange(1.0, 13.0)[:, None]
+    model = ep.PCA().fit(X, sample_weight=np.where(np.arange(12) == 3, 1e100, 1e-300))
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+def test_rows_of_next_to_no_weight_leave_the_certificate_of_a_gaussian_process_a_number():
+    X, y = np.random.default_rng(0).normal(size=(30, 8)), 1e5 * np.arange(30.0)
+    weight = np.where(np.arange(30) % 2, 1e100, 1e-300)
+    model = ep.GaussianProcessRegressor(optimizer=None).fit(X, y, sample_weight=weight)
+    assert np.isfinite(model.certificate_.value)

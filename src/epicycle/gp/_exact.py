@@ -113,7 +113,8 @@ class ExactLikelihood:
 
     def shift(self, K: np.ndarray, model: Model, jitter: float, *, keep: bool) -> tuple[np.ndarray, np.ndarray]:
         """(K + D + jitter, its diagonal D), in a matrix of its own where K is to be kept."""
-        D = (self.obs.variances(model.noise) + jitter) / self.obs.weight
+        with np.errstate(over="ignore"):  # a row of next to no weight has infinite noise, and no coefficient
+            D = (self.obs.variances(model.noise) + jitter) / self.obs.weight
         S = K.copy() if keep else K
         index = np.arange(len(S))
         S[index, index] += D
@@ -253,9 +254,12 @@ class ExactLikelihood:
         model, obs = self.model.at(theta), self.obs
         _, K = self.matrix(model)
         (found, solved), jitter = smallest_jitter(self._attempts(K, model), self._mean(K, model), len(K))
-        D = ((obs.variances(model.noise) + jitter) / obs.weight)[:, None]
+        with np.errstate(over="ignore"):
+            D = ((obs.variances(model.noise) + jitter) / obs.weight)[:, None]
         target = obs.Y - self.H @ solved.beta
-        residual = target - matrix_product(K, solved.C, self.threads) - D * solved.C
+        # A row whose noise overflows has no coefficient, and no equation to fulfil.
+        known, D = np.isfinite(D), np.where(np.isfinite(D), D, 0.0)
+        residual = np.where(known, target - matrix_product(K, solved.C, self.threads) - D * solved.C, 0.0)
         size = (_reach(K) + float(D.max())) * np.linalg.norm(solved.C, axis=0) + np.linalg.norm(target, axis=0)
         error = np.divide(np.linalg.norm(residual, axis=0), size, out=np.zeros(len(size)), where=size > 0)
         (n, t), q = obs.Y.shape, self.H.shape[1]

@@ -285,7 +285,8 @@ class PCA(Projection, FactorDensity):
         if len(values) == p:  # any noise up to the least variance gives the same covariance
             noise = float(values.min(initial=np.inf))
         if not singular:
-            noise = max(noise, FLOOR * float(values.sum()) / p, LEAST)
+            rounding = np.finfo(np.float64).eps * float(np.abs(self.mean_).max())
+            noise = max(noise, FLOOR * float(values.sum()) / p, rounding**2, LEAST)
         W = np.sqrt((values - noise).clip(min=0.0))[:, None] * self.components_
         return self.mean_.astype(np.float64), W, np.full(p, noise)
 
