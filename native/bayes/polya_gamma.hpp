@@ -81,7 +81,10 @@ inline bool accepted(double x, Random &random) {
 }
 
 inline double draw(double c, Random &random) {
-    const double z = std::fabs(c) / 2.0, right = right_share(z);
+    const double z = std::fabs(c) / 2.0;
+    // Far out the distribution is its mean but for a thousandth; what is no number would never be accepted.
+    if (!(z < 1e6)) return std::isnan(z) ? 0.0 : 0.25 / z;
+    const double right = right_share(z);
     while (true) {
         const double x = random.uniform() < right ? t + random.exponential() / rate(z) : left_proposal(z, random);
         if (accepted(x, random)) return x / 4.0;

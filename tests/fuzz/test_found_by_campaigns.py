@@ -476,3 +476,12 @@ def test_rows_of_next_to_no_weight_leave_the_certificate_of_a_gaussian_process_a
     weight = np.where(np.arange(30) % 2, 1e100, 1e-300)
     model = ep.GaussianProcessRegressor(optimizer=None).fit(X, y, sample_weight=weight)
     assert np.isfinite(model.certificate_.value)
+
+
+def test_gibbs_draws_end_or_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model = ep.BayesianLogisticRegression(method="gibbs", n_draws=20, n_warmup=10, n_chains=1, random_state=0)
+    with pytest.raises(DataError, match="repeats rows"):  # each repetition was drawn: years
+        model.fit(X, X[:, 0] > 0, sample_weight=np.full(20, 1e15))
+    with pytest.raises(DataError, match="overflow"):
+        model.fit(1e200 * X, X[:, 0] > 0)

@@ -76,3 +76,10 @@ def test_gibbs_sampling_of_the_prior_alone():
         bayes.logistic_gibbs(np.empty((0, 3)), *arguments[1:], *rest)
     with pytest.raises(ValueError, match="seed"):
         bayes.polya_gamma(np.zeros(3), seed[:2])
+
+
+def test_polya_gamma_far_out_and_of_no_number():
+    seed = np.arange(1, 5, dtype=np.uint64)
+    found = bayes.polya_gamma(np.array([0.0, 1e5, -1e7, 1e300, np.inf, np.nan]), seed)
+    assert_allclose(found[1:4], [0.5e-5, 0.5e-7, 0.5e-300], rtol=0.05)  # the mean, tanh(c / 2) / (2 c)
+    assert_allclose(found[4:], 0)

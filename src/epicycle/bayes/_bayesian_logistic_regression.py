@@ -47,6 +47,9 @@ Array = np.ndarray
 Method = Literal["map", "laplace", "variational", "gibbs", "nuts"]
 
 
+_MOST_REPEATS = 1e7  # rows, with their repetitions, that a draw goes over
+
+
 class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
     r"""Logistic regression of two classes with a normal prior, and predictions averaged over the posterior.
 
@@ -217,7 +220,11 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
         X = np.ascontiguousarray(X)
         kappa, seed = X.T @ (repeats * (y - 0.5)), seed_of(self.random_state)
         draws, stop = np.empty((self.n_chains, self.n_draws, len(precision))), np.zeros(1, dtype=np.int64)
-        spread = 1 / np.sqrt(precision + repeats @ X**2 / repeats.sum())
+        with np.errstate(over="ignore"):
+            squares = repeats @ X**2
+        if not np.isfinite(squares).all():
+            raise DataError("X: sums of squares of its columns overflow; scale them down")
+        spread = 1 / np.sqrt(precision + squares / repeats.sum())
         chains = []
         for k in range(self.n_chains):
             rng = stream(seed, "gibbs", k)
@@ -235,6 +242,8 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
             raise KeyboardInterrupt
         if outcome.failure is not None:
             raise outcome.failure
+        if not np.isfinite(draws).all():
+            raise DataError("X: draws of the coefficients overflow; scale its columns to values near 1")
         self._conclude_draws(data, precision, draws, 0)
 
     def _fit_nuts(self, data: Data, precision: Array) -> None:
@@ -268,6 +277,12 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
             raise DataError(
                 f"sample_weight: holds {weight[repeats != weight][0]:g}; method={self.method!r} repeats rows, and "
                 "takes whole numbers"
+            )
+        total = float(repeats.sum(dtype=np.float64))
+        if total > _MOST_REPEATS:
+            raise DataError(
+                f"sample_weight: a sum of {total:.3g}; method={self.method!r} repeats rows, expected at most "
+                f"{_MOST_REPEATS:.0e} in all. Take method='laplace' or 'variational' for larger weights"
             )
         kept = repeats > 0
         return X[kept], np.asarray(batch.y, dtype=np.float64)[kept], repeats[kept]
