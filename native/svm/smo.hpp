@@ -227,7 +227,9 @@ SmoOutcome smo(const T *K, std::size_t ld, const double *diagonal, const double 
         const double end_j = box.epsilon > 0.0 && box.b[j] > 0.0 ? std::max(box.lo[j], 0.0) : box.lo[j];
         const double room_i = top_i - box.b[i], room_j = box.b[j] - end_j;
         const double wanted = (v[i] + box.up[i] - v[j] - box.low[j]) / std::max(curve, SMO_FLAT);
-        const double step = std::min(wanted, std::min(room_i, room_j));
+        const double room = std::min(room_i, room_j);
+        // Without any curvature the slope stays as it is: to the end at once, however far that is.
+        const double step = curve == 0.0 && std::isfinite(room) ? room : std::min(wanted, room);
         // At the end of the room the variable is put there exactly: bounds are recognised by equality.
         box.b[i] = step == room_i ? top_i : box.b[i] + step;
         box.b[j] = step == room_j ? end_j : box.b[j] - step;

@@ -485,3 +485,14 @@ def test_gibbs_draws_end_or_are_refused():
         model.fit(X, X[:, 0] > 0, sample_weight=np.full(20, 1e15))
     with pytest.raises(DataError, match="overflow"):
         model.fit(1e200 * X, X[:, 0] > 0)
+
+
+def test_two_rows_that_a_kernel_cannot_tell_apart_are_moved_to_their_bounds_at_once():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    model = ep.SVC(gamma=1e-300, tol=1e-300).fit(X, y, sample_weight=np.full(4, 1e99))
+    assert np.sum(model.n_iter_) < 1000  # ten million steps of 2e12 each
+
+
+def test_kernel_pca_of_equal_rows_by_arpack():
+    model = ep.KernelPCA(1, eigen_solver="arpack").fit(np.ones((6, 2)))
+    assert np.isfinite(model.transform(np.ones((6, 2)))).all()

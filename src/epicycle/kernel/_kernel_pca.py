@@ -181,7 +181,7 @@ class KernelPCA(KernelFeatures, KernelMachine):
         trace = float(np.trace(K))
         threads = n_threads(float(n) * n, self.n_jobs)
         sparse = wanted < n // 4 and n > _FEW if self.eigen_solver != "arpack" else wanted < n
-        if sparse and self.eigen_solver != "dense":
+        if sparse and self.eigen_solver != "dense" and trace > 0:  # Lanczos's method cannot start where K is zero
             operator = scipy.sparse.linalg.LinearOperator(
                 (n, n), matvec=lambda x: matrix_product(K, x.reshape(-1, 1), threads)[:, 0], dtype=np.float64
             )

@@ -62,7 +62,7 @@ def lower(X, codes, weight, l1, l2, W, b, intercept=True, steps=400):
     H = np.column_stack([A, np.full(len(A), 1 / ones)]) if intercept else A
     c = b * ones
     bound = (0.25 if len(W) == 1 else 0.5) * np.linalg.norm(np.sqrt(weight)[:, None] * H, 2) ** 2
-    step = 1 / (bound + ridge.max())
+    step = 1 / (bound + ridge.max() or 1.0)  # columns of zeros have no curvature
 
     def value(V, c):
         Z = A @ V.T + (c / ones if intercept else 0.0)
