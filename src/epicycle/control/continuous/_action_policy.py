@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,20 @@ from epicycle.control.continuous._system import states_of
 Array = np.ndarray
 
 
-class ActionPolicy:
+class ActionPolicy(ABC):
     """What can be asked of values of states and actions; a subclass gives them, its controls, and their widths."""
 
+    @abstractmethod
     def _q(self, X: Array) -> Array:
         """Values of the actions in each row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _controls(self) -> Array:
         """Control of each action."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _n_entries(self) -> int:
         """Number of entries of a state; raises where nothing is fitted yet."""
-        raise NotImplementedError
 
     def q_values(self, x: Any) -> Array:
         """Values of the actions in states.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,7 +35,7 @@ SIMULATOR_DOCS = {
 }
 
 
-class Simulator:
+class Simulator(ABC):
     """Base of the simulated systems; a subclass gives its parameters, limits, start and reward."""
 
     #: Names of the entries of the state and of the control.
@@ -75,20 +76,24 @@ class Simulator:
 
     # ------------------------------------------------------------------------------- what a subclass gives
 
+    @abstractmethod
     def _kernel_parameters(self) -> Array:
-        raise NotImplementedError
+        """Constants of the equations, as the kernel takes them."""
 
+    @abstractmethod
     def _control_limits(self) -> tuple[Array, Array]:
-        raise NotImplementedError
+        """Least and largest controls."""
 
     def _state_limits(self) -> tuple[Array, Array]:
         return np.full(self.n_states, -np.inf), np.full(self.n_states, np.inf)
 
+    @abstractmethod
     def _start(self, rng: np.random.Generator, rows: int) -> Array:
-        raise NotImplementedError
+        """Random states at the start."""
 
+    @abstractmethod
     def _rewards(self, x: Array, u: Array, x_next: Array) -> Array:
-        raise NotImplementedError
+        """Reward of each transition."""
 
     # ------------------------------------------------------------------------------- motion
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +24,16 @@ class Expansion:
     final_xx: Array
 
 
-class TrajectoryCost:
+class TrajectoryCost(ABC):
     """Base of the costs of trajectories."""
 
+    @abstractmethod
     def _total(self, X: Array, U: Array, time: int) -> Any:
-        raise NotImplementedError
+        """Cost of trajectories as arrays."""
 
+    @abstractmethod
     def _expand(self, X: Array, U: Array, time: int) -> Expansion:
-        raise NotImplementedError
+        """Derivatives along a trajectory of arrays."""
 
     def total(self, states: Any, controls: Any, *, time: int = 0) -> Any:
         """Cost of a trajectory, or of several.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,7 @@ from epicycle.core._random import Seed, stream
 Array = np.ndarray
 
 
-class LearntDynamics:
+class LearntDynamics(ABC):
     """Base of dynamics that are fitted to trajectories."""
 
     _docs: ClassVar[Mapping[str, str]] = {}
@@ -29,11 +30,13 @@ class LearntDynamics:
     history_: History
     certificate_: Certificate
 
+    @abstractmethod
     def _learn(self, X: Array, U: Array, after: Array) -> None:
-        raise NotImplementedError
+        """Fit to transitions."""
 
+    @abstractmethod
     def _mean(self, X: Array, U: Array) -> Array:
-        raise NotImplementedError
+        """Expected states after one step."""
 
     def fit(self, trajectories: Any, controls: Any = None) -> Self:
         """Learn from trajectories.
