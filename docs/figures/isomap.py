@@ -13,8 +13,8 @@ Z = model.embedding_
 
 figure = plt.figure(figsize=(11.4, 3.7), layout="constrained")
 left = figure.add_subplot(1, 3, 1, projection="3d")
-left.scatter(X[:, 0], X[:, 2], X[:, 1], c=t, s=5, cmap="viridis")
-left.view_init(18, -72)
+left.scatter(*X.T, c=t, s=5, cmap="viridis")
+left.view_init(8, -72)
 left.set(title="rows", xticks=[], yticks=[], zticks=[])
 middle = figure.add_subplot(1, 3, 2)
 middle.scatter(*ep.PCA(2).fit_transform(X).T, c=t, s=5, cmap="viridis")
