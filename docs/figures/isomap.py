@@ -21,6 +21,8 @@ middle.scatter(*ep.PCA(2).fit_transform(X).T, c=t, s=5, cmap="viridis")
 middle.set(title="principal components", xticks=[], yticks=[], aspect="equal")
 right = figure.add_subplot(1, 3, 3)
 right.scatter(length, np.sign(np.corrcoef(length, Z[:, 0])[0, 1]) * Z[:, 0], c=t, s=5, cmap="viridis")
-right.plot(length[[length.argmin(), length.argmax()]], [length.min() - length.mean(), length.max() - length.mean()], "k:")
+right.plot(
+    length[[length.argmin(), length.argmax()]], [length.min() - length.mean(), length.max() - length.mean()], "k:"
+)
 right.set(title="Isomap", xlabel="length along the spiral", ylabel="first coordinate")
 plt.show()
