@@ -44,6 +44,8 @@ LIGHT = {
     "MultiTaskElasticNetCV": {"n_alphas": 10, "cv": 3},
     "MultiTaskLassoCV": {"n_alphas": 10, "cv": 3},
     "BisectingKMeans": {"n_clusters": 3},
+    # Its default, five neighbours, is no connected graph of blobs, which is said in a warning.
+    "Isomap": {"n_neighbors": None, "radius": float("inf")},
     "KMeans": {"n_clusters": 3},
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},

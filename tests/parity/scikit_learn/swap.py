@@ -42,7 +42,7 @@ MODULES = (
     "tree",
 )
 #: Modules of scikit-learn whose functions are replaced by those of a package of ours.
-PACKAGES = {"metrics.cluster": "metrics"}
+PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
     "lars_path",
