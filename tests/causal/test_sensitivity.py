@@ -24,7 +24,7 @@ from epicycle.exceptions import DataError, ParameterError
 def test_e_values_of_vanderweele_and_ding():
     """Annals of Internal Medicine 167 (2017), also in the tests of the authors' package EValue (cases of the Annals).
 
-    Smoking and lung cancer is the table 397, 78557, 51, 108778 of Hammond and Horn, with 20.95 and 15.52 in section 17.3
+    Smoking and lung cancer is the table 397, 78557, 51, 108778 of Hammond and Horn, 20.95 and 15.52 in section 17.3
     of Ding, *A First Course in Causal Inference* (2024); the other is breastfeeding and death by respiratory infection.
     """
     smoking = e_value(10.73, (8.02, 14.36))

@@ -68,7 +68,7 @@ def test_regression_with_interactions(study, estimand):
 
 
 def test_a_column_that_is_constant_in_an_arm_counts_for_nothing_there(study):
-    """What the outcome of the treated would be elsewhere cannot be known; their mean is not split with the intercept."""
+    """What the outcome of the treated would be elsewhere is not known; their mean is not split with the intercept."""
     X, y, t, _ = study
     only = np.where(t == 1, 3.0, np.random.default_rng(0).normal(size=len(y)))
     model = TreatmentEffect("cate", "regression").fit(np.c_[X, only], y, treatment=t)
