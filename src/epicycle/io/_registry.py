@@ -44,7 +44,16 @@ def _table(groups: dict[str, str]) -> dict[str, tuple[str, str]]:
     return {f"{module}.{name}": (module, name) for module, names in groups.items() for name in names.split()}
 
 
-_ESTIMATORS = _table(_SKLEARN)
+#: Estimators of packages that have no name in `epicycle` itself: modules by the name of the class.
+_DESIGNS = {
+    "DifferenceInDifferences": "difference_in_differences",
+    "InstrumentalVariables": "instrumental_variables",
+    "RegressionDiscontinuity": "regression_discontinuity",
+    "SyntheticControl": "synthetic_control",
+}
+_ESTIMATORS = _table(_SKLEARN) | {
+    f"epicycle.causal.{name}": (f"epicycle.causal.designs._{module}", name) for name, module in _DESIGNS.items()
+}
 FUNCTIONS = _table(_FUNCTIONS)
 TYPES: dict[str, type] = {
     **{f"builtins.{t.__name__}": t for t in (bool, int, float, complex, str, bytes, object)},
@@ -93,6 +102,9 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.causal.Constant": ("epicycle.causal.effects._nuisance", "Constant", _DATACLASS),
     "epicycle.causal.CausalForest": ("epicycle.causal.effects._causal_forest", "CausalForest", _DATACLASS),
     "epicycle.causal.RowEffects": ("epicycle.causal.effects._meta_learners", "RowEffects", _DATACLASS),
+    "epicycle.causal.AndersonRubin": ("epicycle.causal.designs._anderson_rubin", "AndersonRubin", _DATACLASS),
+    "epicycle.causal.HypothesisTest": ("epicycle.causal.designs._hypothesis_test", "HypothesisTest", _DATACLASS),
+    "epicycle.Summary": ("epicycle.stats._summary", "Summary", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
     "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),
