@@ -1,6 +1,7 @@
 """Compiled kernels: pure functions of arrays. X is float32 or float64 in any memory order, indices 32- or 64-bit."""
 
 from epicycle._native import (
+    anomaly as anomaly,
     bayes as bayes,
     cart as cart,
     cluster as cluster,
