@@ -45,34 +45,34 @@ void bind_kernel_density(nb::module_ &m) {
                 nb::gil_scoped_release nogil;
                 new (self) WeightedTree(X.data(), X.shape(0), X.shape(1), w);
             },
-            "X"_a.noconvert(), "weight"_a.noconvert().none())
-        .def(
-            "log_kernel_sums",
-            [](const WeightedTree &points, RowMajor<double> Q, int metric, double power, int kernel, double rate,
-               double log_atol, double rtol, int threads) {
-                constexpr const char *expected =
-                    "log_kernel_sums: expected Q (n, p) with the columns of the tree, a metric from 0 to 3, power >= "
-                    "1, a kernel from 0 to 5, rate > 0, rtol >= 0";
-                require(Q.shape(1) == points.tree.cols() && rate > 0.0 && rate <= 1e300 && rtol >= 0.0 &&
-                            log_atol == log_atol,
-                        expected);
-                const int size = team(threads);
-                const std::size_t n = Q.shape(0);
-                std::vector<double> out(n);
-                const DensityTolerance tolerance{log_atol, rtol};
-                with_norm(metric, power, expected, [&](auto norm) {
-                    with_kernel(kernel, expected, [&](auto which) {
-                        constexpr Metric M = decltype(metric_of(norm))::value;
-                        constexpr DensityKernel K = decltype(which)::value;
-                        const KernelOfDistance<M, K> of_distance{norm, rate};
-                        nb::gil_scoped_release nogil;
-                        log_kernel_sums(points, of_distance, tolerance, Q.data(), n, out.data(), size, Interrupts{});
-                    });
+            "X"_a.noconvert(), "weight"_a.noconvert().none());
+    m.def(
+        "log_kernel_sums",
+        [](const WeightedTree &points, RowMajor<double> Q, int metric, double power, int kernel, double rate,
+           double log_atol, double rtol, int threads) {
+            constexpr const char *expected =
+                "log_kernel_sums: expected Q (n, p) with the columns of the tree, a metric from 0 to 3, power >= "
+                "1, a kernel from 0 to 5, rate > 0, rtol >= 0";
+            require(Q.shape(1) == points.tree.cols() && rate > 0.0 && rate <= 1e300 && rtol >= 0.0 &&
+                        log_atol == log_atol,
+                    expected);
+            const int size = team(threads);
+            const std::size_t n = Q.shape(0);
+            std::vector<double> out(n);
+            const DensityTolerance tolerance{log_atol, rtol};
+            with_norm(metric, power, expected, [&](auto norm) {
+                with_kernel(kernel, expected, [&](auto which) {
+                    constexpr Metric M = decltype(metric_of(norm))::value;
+                    constexpr DensityKernel K = decltype(which)::value;
+                    const KernelOfDistance<M, K> of_distance{norm, rate};
+                    nb::gil_scoped_release nogil;
+                    log_kernel_sums(points, of_distance, tolerance, Q.data(), n, out.data(), size, Interrupts{});
                 });
-                return array_out(std::move(out));
-            },
-            "Q"_a.noconvert(), "metric"_a, "power"_a, "kernel"_a, "rate"_a, "log_atol"_a, "rtol"_a, "threads"_a,
-            "Logarithms of the sums of kernels at the rows of Q.");
+            });
+            return array_out(std::move(out));
+        },
+        "points"_a, "Q"_a.noconvert(), "metric"_a, "power"_a, "kernel"_a, "rate"_a, "log_atol"_a, "rtol"_a, "threads"_a,
+        "Logarithms of the sums of kernels at the rows of Q.");
 }
 
 }  // namespace epicycle

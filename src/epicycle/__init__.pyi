@@ -1,6 +1,7 @@
 """Every public name, once: type checkers read this file, and `__init__.py` finds here where a name is loaded from."""
 
 from . import (
+    anomaly as anomaly,
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
@@ -32,6 +33,10 @@ from . import (
     svm as svm,
     theory as theory,
     tree as tree,
+)
+from .anomaly import (
+    IsolationForest as IsolationForest,
+    LocalOutlierFactor as LocalOutlierFactor,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
@@ -210,6 +215,7 @@ from .naive_bayes import (
     MultinomialNB as MultinomialNB,
 )
 from .neighbors import (
+    KernelDensity as KernelDensity,
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
     KNeighborsTransformer as KNeighborsTransformer,

@@ -33,14 +33,15 @@ def csr_distances(A: Sparse, B: Sparse, metric: int, power: float) -> Array: ...
 
 class WeightedTree:
     def __init__(self, X: Array, weight: Array | None) -> None: ...
-    def log_kernel_sums(
-        self,
-        Q: Array,
-        metric: int,
-        power: float,
-        kernel: int,
-        rate: float,
-        log_atol: float,
-        rtol: float,
-        threads: int,
-    ) -> Array: ...
+
+def log_kernel_sums(
+    points: WeightedTree,
+    Q: Array,
+    metric: int,
+    power: float,
+    kernel: int,
+    rate: float,
+    log_atol: float,
+    rtol: float,
+    threads: int,
+) -> Array: ...

@@ -106,8 +106,8 @@ class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # un
         self._check_fitted()
         if not hasattr(self, "calibration_scores_"):
             raise NotFittedError(
-                f"{type(self).__name__}: p-values compare with rows that are known to be normal; call calibrate(X) with "
-                "such rows first"
+                f"{type(self).__name__}: p-values compare with rows that are known to be normal; call calibrate(X) "
+                "with such rows first"
             )
         return conformal_p_values(_in_memory(self.score_samples(X)), self.calibration_scores_)
 

@@ -72,6 +72,9 @@ class IsolationForest(OutlierDetector):
     ----------
     max_samples_ : int
         Rows of a tree.
+    trees_ : dict of ndarray
+        All trees one after the other: packed `nodes`, the `length` of a path that ends at each and the rows there
+        (`count`), and the `roots`.
     estimators_ : list of DecisionTreeRegressor
         The trees, made anew on every access; a leaf predicts the length of its paths.
     estimators_samples_ : list of ndarray
@@ -213,7 +216,7 @@ class IsolationForest(OutlierDetector):
         return float(average_path_length(self.max_samples_))
 
     def explain(self, X: Any) -> np.ndarray:
-        """What every feature adds to how unusual a row is, along its paths.
+        r"""What every feature adds to how unusual a row is, along its paths.
 
         A split changes the path length that is expected of the rows below it, and the change belongs to its feature
         (Saabas' decomposition). Contributions are means over the trees in units of :math:`c(\\psi)`, positive where

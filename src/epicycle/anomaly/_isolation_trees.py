@@ -142,7 +142,9 @@ class ForestGrowth:
         # Trees are drawn lazily: after a stop no further one is started.
         numbers = itertools.takewhile(lambda _: not self.stopped, iter(range(first, n_estimators)))
         cells = float(self.plan.samples.size) * max(self.plan.max_depth, 1) * (n_estimators - first)
-        in_order(numbers, self.plan.grow, lambda tree: self._add(tree, monitor), n_threads(_WORK_PER_CELL * cells, n_jobs))
+        in_order(
+            numbers, self.plan.grow, lambda tree: self._add(tree, monitor), n_threads(_WORK_PER_CELL * cells, n_jobs)
+        )
 
     def _add(self, tree: TreeArrays, monitor: Callable[..., bool]) -> None:
         if self.stopped:

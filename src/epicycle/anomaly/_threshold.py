@@ -7,9 +7,9 @@ A score is low where a row is unusual, and a row is an anomaly where its score i
 tried: one sort.
 
 *Conformal p-values.* For m normal rows that the fit did not see, with scores s_1 .. s_m, a further normal row with
-score s has ``p = (1 + #{i : s_i <= s}) / (m + 1)``, and P(p <= a) <= a whatever the detector. The procedure of Benjamini
-and Hochberg (1995) reports the rows with the k smallest p-values, k the largest with ``p_(k) <= k fdr / n``; the
-expected share of normal rows among those reported is then at most fdr (Bates et al., 2023, for p-values that share
+score s has ``p = (1 + #{i : s_i <= s}) / (m + 1)``, and P(p <= a) <= a whatever the detector. The procedure of
+Benjamini and Hochberg (1995) reports the rows with the k smallest p-values, k the largest with ``p_(k) <= k fdr / n``;
+the expected share of normal rows among those reported is then at most fdr (Bates et al., 2023, for p-values that share
 their calibration rows).
 """
 
@@ -49,7 +49,8 @@ def anomalies_of(y: Any, n: int) -> np.ndarray:
         raise DataError(f"y: has the shape {values.shape}; expected a label for each of {n} rows")
     if values.dtype.kind not in "biuf":
         raise DataTypeError(
-            f"y: holds {values.dtype}; expected labels True (anomaly) and False, 1 (anomaly) and 0, or -1 (anomaly) and 1"
+            f"y: holds {values.dtype}; expected labels True (anomaly) and False, 1 (anomaly) and 0, or -1 (anomaly) "
+            "and 1"
         )
     if not is_label(values):
         shown = ", ".join(f"{v:g}" for v in np.unique(values)[:6].astype(float))
@@ -73,7 +74,7 @@ def share_threshold(scores: np.ndarray, weight: np.ndarray | None, share: float)
     within = place - np.floor(place)
     if np.floor(place) + 1.0 < ends[low]:  # the next of the repeated rows is the same row
         above = below
-    return below + (above - below) * within
+    return float(below + (above - below) * within)
 
 
 def f1_threshold(scores: np.ndarray, anomaly: np.ndarray, weight: np.ndarray | None = None) -> LabelledThreshold:
