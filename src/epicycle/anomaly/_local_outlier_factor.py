@@ -162,9 +162,11 @@ class LocalOutlierFactor(OutlierMixin, KNeighborsSearch):  # type: ignore[misc] 
     def _factors(self, density: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """-LOF of rows with these densities and neighbours."""
         out = np.empty(len(rows), dtype=density.dtype)
-        for i in range(0, len(rows), _ROWS):
-            part = slice(i, i + _ROWS)
-            out[part] = -(self._density_[rows[part]] / density[part, None]).mean(axis=1)
+        with np.errstate(over="ignore"):  # a ratio beyond all numbers is as large as the largest
+            for i in range(0, len(rows), _ROWS):
+                part = slice(i, i + _ROWS)
+                ratio = (self._density_[rows[part]] / density[part, None]).mean(axis=1)
+                out[part] = -np.minimum(ratio, np.finfo(density.dtype).max)
         return out
 
     def _predict(self, X: Any = None) -> np.ndarray:

@@ -42,7 +42,9 @@ class IsolationSamples:
         self.mass = self.ends = None
         self.total = len(self.rows)
         if weight is not None and not bool((weight[self.rows] == 1).all()):
-            mass = weight[self.rows] / weight.max() if weight.max() > _MOST_REPETITIONS else weight[self.rows]
+            mass = weight[self.rows]
+            if mass.max() > _MOST_REPETITIONS:  # shares, of which none vanishes
+                mass = np.maximum(mass / mass.max(), np.finfo(np.float64).tiny)
             self.ends = np.cumsum(mass)
             if bool((mass == np.floor(mass)).all()) and self.ends[-1] <= _MOST_REPETITIONS:
                 self.total = int(self.ends[-1])
