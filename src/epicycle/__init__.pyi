@@ -196,6 +196,8 @@ from .linear import (
 )
 from .manifold import (
     Isomap as Isomap,
+    LocallyLinearEmbedding as LocallyLinearEmbedding,
+    locally_linear_embedding as locally_linear_embedding,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,

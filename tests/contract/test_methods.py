@@ -77,6 +77,7 @@ LIGHT = {
 
 @parametrize_with_checks([cls(**LIGHT.get(cls.__name__, {})) for cls in CLASSES])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:The graph of n_neighbors")  # blobs, between which no neighbours are
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
