@@ -7,8 +7,8 @@ modified   sum_l (e - w_l)(...)'  with several such weights, which span those th
 ltsa       I - G G'               with G an orthonormal basis of constant and linear functions on the tangent space
 hessian    H H'                   with H the rows of a discrete Hessian: quadratic functions less the linear ones
 
-The last two are forms of the neighbours alone. Constants solve all of them: M 1 = 0. Each is of the size of one and does
-not change with the scale of the rows.
+The last two are forms of the neighbours alone. Constants solve all of them: M 1 = 0. Each is of the size of one and
+does not change with the scale of the rows.
 """
 
 from __future__ import annotations
