@@ -117,6 +117,7 @@ public:
             least = std::numeric_limits<double>::infinity();
             find_nearest(0, tree.near(kernel.norm, q, 0));
             nearest = kernel.argument(least);
+            if (!(nearest < std::numeric_limits<double>::infinity())) return -nearest;  // beyond all numbers
         }
         const double log_atol = tolerance.log_atol + nearest;
         atol = log_atol > 700.0 ? std::numeric_limits<double>::max() : std::exp(log_atol);
