@@ -1,4 +1,4 @@
-"""Criteria of clusterings, agreement of partitions, and distances."""
+"""Criteria of clusterings and of ranked lists, agreement of partitions, and distances."""
 
 from epicycle.metrics._cluster_stability import ClusterStability, cluster_stability
 from epicycle.metrics._contingency_matrix import contingency_matrix
@@ -38,6 +38,13 @@ from epicycle.metrics._pair_counts import (
     rand_score,
 )
 from epicycle.metrics._purity_score import purity_score
+from epicycle.metrics._ranking import (
+    catalogue_coverage,
+    mean_average_precision_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+)
 from epicycle.metrics._silhouette import (
     SilhouetteEstimate,
     silhouette_estimate,
@@ -51,6 +58,7 @@ __all__ = [
     "adjusted_mutual_info_score",
     "adjusted_rand_score",
     "calinski_harabasz_score",
+    "catalogue_coverage",
     "chebyshev_distances",
     "cluster_stability",
     "completeness_score",
@@ -68,13 +76,17 @@ __all__ = [
     "jaccard_distances",
     "mahalanobis_distances",
     "manhattan_distances",
+    "mean_average_precision_at_k",
     "minkowski_distances",
     "mutual_info_score",
+    "ndcg_at_k",
     "normalized_mutual_info_score",
     "pair_confusion_matrix",
     "pairwise_distances",
+    "precision_at_k",
     "purity_score",
     "rand_score",
+    "recall_at_k",
     "separation",
     "silhouette_estimate",
     "silhouette_samples",
