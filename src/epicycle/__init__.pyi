@@ -20,6 +20,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    manifold as manifold,
     metrics as metrics,
     mixture as mixture,
     naive_bayes as naive_bayes,
@@ -193,6 +194,11 @@ from .linear import (
     orthogonal_mp_gram as orthogonal_mp_gram,
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
+)
+from .manifold import (
+    Isomap as Isomap,
+    LocallyLinearEmbedding as LocallyLinearEmbedding,
+    locally_linear_embedding as locally_linear_embedding,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
