@@ -126,9 +126,9 @@ class CollaborativeFiltering(FactorModel):
     >>> import numpy as np
     >>> from epicycle.recommend import CollaborativeFiltering
     >>> pairs = [("ann", "Alien"), ("ann", "Brazil"), ("bob", "Alien"), ("bob", "Cabaret"), ("cat", "Brazil")]
-    >>> model = CollaborativeFiltering(n_factors=2, random_state=0).fit(pairs, [5, 3, 4, 1, 2])
+    >>> model = CollaborativeFiltering(n_factors=2, bias_reg=1.0, random_state=0).fit(pairs, [5, 3, 4, 1, 2])
     >>> model.predict([("cat", "Alien"), ("someone new", "Alien")]).round(1).tolist()
-    [3.0, 3.0]
+    [3.2, 3.3]
     >>> items, scores = model.recommend("ann", n=2)  # what she has not rated yet
     >>> items.tolist()
     ['Cabaret']
