@@ -33,6 +33,7 @@ void bind_mixture(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
+void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
@@ -73,6 +74,7 @@ NB_MODULE(_native, m) {
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
          {bind_neighbors, bind_kernel_density});
+    bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",

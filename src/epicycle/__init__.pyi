@@ -29,6 +29,7 @@ from . import (
     online as online,
     optim as optim,
     plot as plot,
+    recommend as recommend,
     report as report,
     select as select,
     svm as svm,

@@ -17,6 +17,7 @@ from epicycle._native import (
     mixture as mixture,
     neighbors as neighbors,
     online as online,
+    recommend as recommend,
     svm as svm,
     tree as tree,
 )
