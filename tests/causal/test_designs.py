@@ -1,4 +1,4 @@
-"""What every design keeps: files, forms of a table, weights, order and units; covariates of trends; placebo intervals."""
+"""What every design keeps: files, forms of a table, weights, order and units; trends given covariates; placebos."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -44,16 +44,12 @@ def _table(groups: dict[str, str]) -> dict[str, tuple[str, str]]:
     return {f"{module}.{name}": (module, name) for module, names in groups.items() for name in names.split()}
 
 
-#: Estimators of packages that have no name in `epicycle` itself: modules by the name of the class.
-_DESIGNS = {
-    "DifferenceInDifferences": "difference_in_differences",
-    "InstrumentalVariables": "instrumental_variables",
-    "RegressionDiscontinuity": "regression_discontinuity",
-    "SyntheticControl": "synthetic_control",
+#: Estimators of ours that are no learners from tables of features, and not among the names of the package itself.
+_OWN_ESTIMATORS = {
+    "epicycle.recommend": "CollaborativeFiltering",
+    "epicycle.causal": "DifferenceInDifferences InstrumentalVariables RegressionDiscontinuity SyntheticControl",
 }
-_ESTIMATORS = _table(_SKLEARN) | {
-    f"epicycle.causal.{name}": (f"epicycle.causal.designs._{module}", name) for name, module in _DESIGNS.items()
-}
+_ESTIMATORS = _table(_SKLEARN | _OWN_ESTIMATORS)
 FUNCTIONS = _table(_FUNCTIONS)
 TYPES: dict[str, type] = {
     **{f"builtins.{t.__name__}": t for t in (bool, int, float, complex, str, bytes, object)},
