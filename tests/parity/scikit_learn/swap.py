@@ -49,6 +49,7 @@ FUNCTIONS = {
     "lars_path_gram",
     "lasso_path",
     "linkage_tree",
+    "non_negative_factorization",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",

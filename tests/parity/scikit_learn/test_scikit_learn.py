@@ -74,6 +74,7 @@ AREAS = {
         0.96,
         "decomposition.tests.test_factor_analysis decomposition.tests.test_pca decomposition.tests.test_truncated_svd",
     ),
+    "factors": (0.97, "decomposition.tests.test_nmf"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
