@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator
@@ -20,9 +19,8 @@ from epicycle.decomposition.nmf._divergence import NAMES, Penalty, beta_of
 from epicycle.decomposition.nmf._multiplicative import Divergence
 from epicycle.decomposition.nmf._starts import Extent, starting_factors
 
-MEANING = (
-    "projected gradient of both factors relative to that at the start: a stationary point; no proof of a global optimum"
-)
+NO_PROOF = "no proof of a global optimum"
+MEANING = f"projected gradient of both factors relative to that at the start: a stationary point; {NO_PROOF}"
 
 
 class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped
@@ -167,9 +165,6 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
                 "When beta_loss <= 0 and X contains zeros, the solver may diverge. Please add small values to X, or "
                 "use a positive beta_loss."
             )
-
-    def _certificate(self, stationarity: float, tolerance: float) -> Certificate:
-        return Certificate("stationarity", stationarity, tolerance, MEANING)
 
 
 def checked_factor(A: Any, shape: tuple[Any, int], name: str, dtype: Any) -> np.ndarray:

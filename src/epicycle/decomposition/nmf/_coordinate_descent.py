@@ -7,7 +7,7 @@ sweeps of coordinate descent for one product with X (Gillis and Glineur 2012), a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,32 @@ from epicycle.decomposition.nmf._divergence import Penalty, dense
 from epicycle.decomposition.nmf._row_factors import RowFactors
 
 SWEEPS, SHARE = 10, 0.05  # most sweeps for one product, and the share of the violation that is left to the next
-_ROUNDING = 1e-13  # of the gradient at zero: below it a gradient is rounding
+NEARLY = 1e-8  # of the gradient at zero: a start nearer than this to a stationary point is measured by that
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How long rounds go on, who is told of them, and what an earlier run that was stopped has left."""
+
+    tol: float
+    max_iter: int
+    monitor: Monitor
+    x: Callable[[], np.ndarray]
+    keep: Callable[[], Mapping[str, Any]] | None  # all that is needed to go on, except the numbers of the loop
+    earlier: Mapping[str, Any] | None = None
+
+    @property
+    def done(self) -> int:
+        return 0 if self.earlier is None else int(self.earlier["round"])
+
+    def known(self, name: str) -> float | None:
+        return None if self.earlier is None else float(self.earlier[name])
+
+    def record(self, round_: int, value: float, relative: float, **numbers: float) -> bool:
+        """Tell the monitor of a round; True asks to stop."""
+        keep = self.keep
+        state = None if keep is None else lambda: {**keep(), "round": round_, **numbers}
+        return self.monitor(round_, self.x(), objective=value, state=state, stationarity=relative)
 
 
 @dataclass
@@ -100,31 +125,29 @@ def halves_of(rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, se
     return kind(rows, on_W, on_H, squares, seed)
 
 
-def alternate(
-    halves: Halves, Ht: np.ndarray, *, tol: float, max_iter: int, monitor: Monitor, shown: Callable[[], np.ndarray]
-) -> Factorization:
+def alternate(halves: Halves, Ht: np.ndarray, run: Rounds) -> Factorization:
     """Rounds until the projected gradient is `tol` of that at the start; Ht is changed in place."""
     k = Ht.shape[1]
     plain = np.arange(k)
-    start, reason, value, relative = 0.0, "max_iter", np.inf, np.inf
-    round_ = 0
-    for round_ in range(1, max_iter + 1):
+    reason, value, relative, round_ = "max_iter", np.inf, np.inf, run.done
+    start = run.known("start")
+    for round_ in range(run.done + 1, run.max_iter + 1):
         violation = halves.move_rows(Ht, halves.order(k, round_, 0), SWEEPS)
         violation += halves.move_columns(Ht, halves.order(k, round_, 1), SWEEPS)
-        if round_ == 1:
-            start = max(violation, _ROUNDING * halves.gradient_at_zero())
+        if start is None:
+            start = max(violation, NEARLY * halves.gradient_at_zero())
         value = halves.value(Ht)
         relative = violation / start if start > 0 else 0.0
-        if monitor(round_, shown(), objective=value, stationarity=relative):
+        if run.record(round_, value, relative, start=start):
             reason = "stopped"
             break
         # both halves found little to do: without moving anything, what is left at this point?
-        if relative <= tol and (relative := _left(halves, Ht, plain, start)) <= tol:
+        if relative <= run.tol and (relative := _left(halves, Ht, plain, start)) <= run.tol:
             reason = "converged"
             break
     if reason != "converged":
-        relative = _left(halves, Ht, plain, start)
-        reason = "converged" if relative <= tol and reason == "max_iter" else reason
+        relative = _left(halves, Ht, plain, start or 0.0)
+        reason = "converged" if relative <= run.tol and reason == "max_iter" else reason
     return Factorization(Ht, value, relative, round_, reason)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -17,7 +16,7 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
-from epicycle.decomposition.nmf._base import MEANING, NonNegativeFactors
+from epicycle.decomposition.nmf._base import NO_PROOF, NonNegativeFactors
 from epicycle.decomposition.nmf._divergence import Penalty, divergence_of, weights
 from epicycle.decomposition.nmf._multiplicative import (
     Approximation,
@@ -25,9 +24,11 @@ from epicycle.decomposition.nmf._multiplicative import (
     Slopes,
     completed,
     move_rows,
+    round_of,
     row_solutions,
 )
 from epicycle.decomposition.nmf._nmf import closest
+from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import Extent, extent_of
 
 
@@ -68,7 +69,7 @@ class MiniBatchNMF(NonNegativeFactors):
     n_steps_ : int
         Batches seen.
     certificate_ : Certificate
-        The relative change of H in the last step. What it says about the optimum is less than for :class:`NMF`.
+        What a round over all rows would still gain, relative to the first cost; the tolerance is sqrt(tol).
 
     Examples
     --------
@@ -91,7 +92,7 @@ class MiniBatchNMF(NonNegativeFactors):
         "transform_max_iter": NoneOr(Integer(minimum=1)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="decomposition", catalogue=("E10",), engines=("memory",), certificate="change of H"
+        family="decomposition", catalogue=("E10",), engines=("memory",), certificate="gain of a full round"
     )
 
     n_steps_: int
@@ -127,58 +128,60 @@ class MiniBatchNMF(NonNegativeFactors):
     @fitting
     def _fit(self, X: Any, sample_weight: Any, W: Any, H: Any) -> np.ndarray:
         data, extent = self._intake(X, sample_weight, reset=True)
-        rows, Ht = self._start(data, extent, W, H, seed_of(self.random_state))
         n, size = data.n_rows, min(int(self.batch_size), data.n_rows)
-        self._begin(Ht, size / n, extent)
-        by = self._divergence(Ht.shape[1])
-        steps = -(-n // size)
-        watch = _Watch(n, float(self.tol), self.max_no_improvement)
-        monitor = self._monitor(int(self.max_iter), lambda x: {"components_": x.reshape(-1, data.n_features)})
-        reason, epoch = "max_iter", 0
-        batches = [data.rows(i, min(i + size, n)) for i in range(0, n, size)]
-        self.n_steps_ = 0
-        for epoch, (i, batch) in itertools.product(range(1, int(self.max_iter) + 1), enumerate(batches)):
-            part = slice(batch.start, batch.start + batch.n_rows)
-            before = Ht.copy()
-            seen = self._step(batch, None if self.fresh_restarts else rows[part], Ht, by)
-            self.n_steps_ += 1
-            if seen is not None and watch(seen, batch.n_rows, Ht, before):
-                reason = "converged"
-            stop = i == steps - 1 and monitor(epoch, Ht.T.ravel(), objective=watch.smoothed, change=watch.change)
-            if stop or reason == "converged":
-                reason = reason if reason == "converged" else "stopped"
-                break
-        if reason == "converged" and i < steps - 1:
-            monitor(epoch, Ht.T.ravel(), objective=watch.smoothed, change=watch.change)
-        if self.fresh_restarts:
-            rows = self._solved(data, Ht, by, self._transform_steps())
-        return self._set(data, rows, Ht, by, monitor, watch, epoch, reason)
+        watch, earlier = _Watch(extent.weight, float(self.tol), self.max_no_improvement), self._resume_state()
+        if earlier is None:
+            rows, Ht = self._start(data, extent, W, H, seed_of(self.random_state))
+            self._begin(Ht, size / n, extent)
+            self.n_steps_ = 0
+        else:
+            rows, Ht = np.array(earlier["W"]), np.array(earlier["Ht"])
+            self._begin(Ht, size / n, extent)
+            self._num_, self._den_ = np.array(earlier["num"]), np.array(earlier["den"])
+            self.n_steps_ = int(earlier["step"])
+            watch.resume(earlier["watch"])
+        by, batches = self._divergence(Ht.shape[1]), [data.rows(i, min(i + size, n)) for i in range(0, n, size)]
+        most = int(self.max_iter) * len(batches)
+        monitor = self._monitor(most, lambda x: {"components_": x.reshape(-1, data.n_features)})
 
-    def _set(
-        self,
-        data: ArrayData,
-        rows: np.ndarray,
-        Ht: np.ndarray,
-        by: Divergence,
-        monitor: Any,
-        watch: _Watch,
-        epoch: int,
-        reason: str,
-    ) -> np.ndarray:
-        whole = data.rows(0, data.n_rows)
-        divergence = divergence_of(whole, rows, Ht, by.beta, by.least)[0]
+        def state() -> Mapping[str, Any]:
+            now = {"W": rows.copy(), "Ht": Ht.copy(), "num": self._num_.copy(), "den": self._den_.copy()}
+            return {**now, "step": self.n_steps_, "watch": watch.numbers()}
+
+        reason = "max_iter"
+        for step in range(self.n_steps_, most):
+            batch, before = batches[step % len(batches)], Ht.copy()
+            part = rows[batch.start : batch.start + batch.n_rows]
+            cost = self._step(batch, None if self.fresh_restarts else part, Ht, by)
+            self.n_steps_ += 1
+            ended = cost is not None and watch(cost, batch.total_weight, Ht, before)
+            stop = monitor(self.n_steps_, Ht.T.ravel(), objective=watch.smoothed, state=state, change=watch.change)
+            if ended or stop:
+                reason = "converged" if ended else "stopped"
+                break
+        if self.fresh_restarts:
+            rows = np.asarray(self._solved(data, Ht, by, self._transform_steps()), dtype=np.float64)
+        certificate, divergence = self._judged(data, rows, Ht, by, extent, watch.first * extent.weight)
         self.reconstruction_err_ = float(np.sqrt(2 * max(divergence, 0.0)))
         self._publish(Ht, data)
-        certificate = self._judged(watch, reason)
-        self._conclude(Solution(Ht.ravel(), watch.smoothed, monitor.history(), certificate, epoch, reason))
+        # All passes are made, and a round over all rows would gain next to nothing: that is an end too.
+        reason = "converged" if reason == "max_iter" and certificate.holds else reason
+        passes = -(-self.n_steps_ // len(batches))
+        self._conclude(Solution(Ht.ravel(), watch.smoothed, monitor.history(), certificate, passes, reason))
         return np.asarray(rows.astype(self.components_.dtype))
 
-    def _judged(self, watch: _Watch, reason: str) -> Certificate:
-        """The change of H, or, where that is what ended the fit, the steps without improvement."""
-        if reason == "converged" and watch.change > watch.tol:
-            words = f"the smoothed cost fell in none of the last {watch.idle} steps; no proof of a global optimum"
-            return Certificate("no improvement", 0.0, 0.0, words)
-        return Certificate("change of H", watch.change, watch.tol, f"relative change in the last step; not {MEANING}")
+    def _judged(
+        self, data: ArrayData, rows: np.ndarray, Ht: np.ndarray, by: Divergence, extent: Extent, scale: float
+    ) -> tuple[Certificate, float]:
+        """(what one full round would gain, the divergence now)."""
+        on_W, on_H = self._penalties(extent.weight)
+        factors, columns = RowFactors(data, rows.copy(), self.n_jobs), Ht.copy()
+        divergence, penalty = round_of(factors, columns, on_W, on_H, by)
+        after = sum(round_of(factors, columns.copy(), on_W, on_H, by, move=False)) + on_H.of(columns)
+        now = divergence + penalty + on_H.of(Ht)
+        gain = max(now - after, 0.0) / scale if scale > 0 else 0.0
+        words = f"how much a round over all rows would lower the objective, relative to the start; {NO_PROOF}"
+        return Certificate("gain of a full round", gain, float(np.sqrt(self.tol)), words), divergence
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, W: Any = None, H: Any = None, sample_weight: Any = None) -> Self:
@@ -278,16 +281,23 @@ class MiniBatchNMF(NonNegativeFactors):
 class _Watch:
     """When mini-batches are at their end: H hardly changes, or the smoothed cost has not fallen for some steps."""
 
-    def __init__(self, n_rows: int, tol: float, patience: int | None) -> None:
-        self.n_rows, self.tol, self.patience = n_rows, tol, patience
-        self.smoothed, self.best, self.change, self.idle, self.steps = np.nan, np.inf, np.inf, 0, 0
+    def __init__(self, weight: float, tol: float, patience: int | None) -> None:
+        self.weight, self.tol, self.patience = weight, tol, patience
+        self.smoothed, self.first, self.best, self.change, self.idle, self.steps = 0.0, 0.0, np.inf, np.inf, 0, 0
 
-    def __call__(self, cost: float, rows: int, Ht: np.ndarray, before: np.ndarray) -> bool:
+    def numbers(self) -> list[float]:
+        return [self.smoothed, self.first, self.best, self.change, float(self.idle), float(self.steps)]
+
+    def resume(self, numbers: Any) -> None:
+        self.smoothed, self.first, self.best, self.change = (float(x) for x in numbers[:4])
+        self.idle, self.steps = int(numbers[4]), int(numbers[5])
+
+    def __call__(self, cost: float, weight: float, Ht: np.ndarray, before: np.ndarray) -> bool:
         self.steps += 1
         if self.steps == 1:  # H was that of the start
-            self.smoothed = cost
+            self.smoothed = self.first = cost
             return False
-        share = min(rows / (self.n_rows + 1), 1.0)
+        share = min(weight / (self.weight + 1), 1.0)
         self.smoothed = cost if self.steps == 2 else self.smoothed * (1 - share) + cost * share
         self.change = _change(Ht, before)
         if self.tol > 0 and self.change <= self.tol:

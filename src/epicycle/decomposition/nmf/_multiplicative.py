@@ -12,7 +12,6 @@ r = (num / (den + l1 + l2 w))^gamma; for b = 1 a quadratic; otherwise one equati
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +20,8 @@ import scipy.sparse as sp
 
 from epicycle._native import decomposition as native
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._monitor import Monitor
 from epicycle.data import Batch
-from epicycle.decomposition.nmf._coordinate_descent import Factorization
+from epicycle.decomposition.nmf._coordinate_descent import NEARLY, Factorization, Rounds
 from epicycle.decomposition.nmf._divergence import Penalty, dense, divergence_of, weights
 from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import Extent
@@ -189,30 +187,20 @@ def _step(
 
 
 def multiply(
-    rows: RowFactors,
-    Ht: np.ndarray,
-    on_W: Penalty,
-    on_H: Penalty,
-    by: Divergence,
-    *,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    shown: Callable[[], np.ndarray],
+    rows: RowFactors, Ht: np.ndarray, on_W: Penalty, on_H: Penalty, by: Divergence, run: Rounds
 ) -> Factorization:
     """Rounds until ten of them lower the divergence by little and the point is nearly stationary.
 
     Near a stationary point the excess is a quadratic in the gradient: a decrease of `tol` goes with a gradient of
     sqrt(tol), relative to the start.
     """
-    first, error_before, _, _ = _looked_at(rows, Ht, on_W, on_H, by)
-    error_at_start, reason, round_ = error_before, "max_iter", 0
-    limit = np.sqrt(tol)
-
-    def share(violation: float) -> float:
-        return violation / first if first > 0 else 0.0
-
-    for round_ in range(1, max_iter + 1):
+    first, error_at_start, before = run.known("first"), run.known("error_at_start"), run.known("before")
+    if first is None or error_at_start is None or before is None:
+        violation, before, _, attracted = _looked_at(rows, Ht, on_W, on_H, by)
+        first = max(violation, NEARLY * attracted)
+        error_at_start = before
+    reason, round_, limit = "max_iter", run.done, float(np.sqrt(run.tol))
+    for round_ in range(run.done + 1, run.max_iter + 1):
         violation, divergence, penalty, num, den = rows.step(_step, Ht, on_W, by, True)
         slopes = completed(Slopes(num, den), Ht, by.beta)
         violation += float(slopes.violation(Ht, on_H, by.typical).sum())
@@ -221,29 +209,44 @@ def multiply(
             raise ParameterError(f"beta_loss={by.beta:g}: powers of the entries of X overflow; scale X")
         Ht *= growth(slopes.num, slopes.den, Ht, on_H, by)
         by.without_dust(Ht, 1.0)
-        if monitor(round_, shown(), objective=value, stationarity=share(violation)):
+        relative, little = violation / first if first > 0 else 0.0, False
+        if run.tol > 0 and round_ % CHECK == 0:
+            error = float(np.sqrt(2 * max(divergence, 0.0)))
+            little = before - error < run.tol * error_at_start or error == 0
+            before = error
+        if run.record(round_, value, relative, first=first, error_at_start=error_at_start, before=before):
             reason = "stopped"
             break
-        if tol > 0 and round_ % CHECK == 0:
-            error = np.sqrt(2 * max(divergence, 0.0))
-            little = error_before - error < tol * error_at_start or error == 0
-            if little and share(violation) <= limit:
-                reason = "converged"
-                break
-            error_before = error
+        if little and relative <= limit:
+            reason = "converged"
+            break
     violation, _, value, _ = _looked_at(rows, Ht, on_W, on_H, by)
-    if reason == "max_iter" and share(violation) <= limit:
+    relative = violation / first if first > 0 else 0.0
+    if reason == "max_iter" and relative <= limit:
         reason = "converged"
-    return Factorization(Ht, value, share(violation), round_, reason)
+    return Factorization(Ht, value, relative, round_, reason)
+
+
+def round_of(
+    rows: RowFactors, Ht: np.ndarray, on_W: Penalty, on_H: Penalty, by: Divergence, *, move: bool = True
+) -> tuple[float, float]:
+    """(divergence, penalty of W) before a round, which moves W and Ht in place unless `move` is false."""
+    _, divergence, penalty, num, den = rows.step(_step, Ht, on_W, by, False)
+    if move:
+        _, _, _, num, den = rows.step(_step, Ht, on_W, by, True)
+        slopes = completed(Slopes(num, den), Ht, by.beta)
+        Ht *= growth(slopes.num, slopes.den, Ht, on_H, by)
+    return float(divergence), float(penalty)
 
 
 def _looked_at(
     rows: RowFactors, Ht: np.ndarray, on_W: Penalty, on_H: Penalty, by: Divergence
 ) -> tuple[float, float, float, float]:
-    """(violation, root of twice the divergence, objective, divergence) at a point, which is left as it is."""
+    """(violation, root of twice the divergence, objective, sum of num * H) at a point, which is left as it is."""
     violation, divergence, penalty, num, den = rows.step(_step, Ht, on_W, by, False)
+    pull = float(np.vdot(num, Ht))
     violation += float(completed(Slopes(num, den), Ht, by.beta).violation(Ht, on_H, by.typical).sum())
-    return violation, float(np.sqrt(2 * max(divergence, 0.0))), divergence + penalty + on_H.of(Ht), divergence
+    return violation, float(np.sqrt(2 * max(divergence, 0.0))), divergence + penalty + on_H.of(Ht), pull
 
 
 def row_solutions(batch: Batch, Ht: np.ndarray, on_W: Penalty, by: Divergence, tol: float, max_iter: int) -> np.ndarray:

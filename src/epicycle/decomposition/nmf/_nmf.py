@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle import engine
-from epicycle.core._docs import documented
+from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, check_parameters
 from epicycle.core._random import seed_of
@@ -18,7 +18,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, DaskData, Data, as_data
 from epicycle.decomposition.nmf import _coordinate_descent as descent, _multiplicative as multiplicative
-from epicycle.decomposition.nmf._base import NonNegativeFactors, checked_factor
+from epicycle.decomposition.nmf._base import MEANING, NonNegativeFactors, checked_factor
 from epicycle.decomposition.nmf._divergence import Penalty, beta_of, divergence_of
 from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import extent_of
@@ -123,24 +123,34 @@ class NMF(NonNegativeFactors):
         extent = extent_of(data, "NMF (input X)", self.n_jobs)
         self._refuse_zeros(extent)
         self._mean_, self.solver_ = extent.mean, solver
-        seed = seed_of(self.random_state)
-        start, Ht = self._start(data, extent, W, H, seed)
+        earlier = self._resume_state()
+        seed = seed_of(self.random_state) if earlier is None else int(earlier["seed"])
+        if earlier is None:
+            start, Ht = self._start(data, extent, W, H, seed)
+        else:
+            start, Ht = np.array(earlier["W"]), np.array(earlier["Ht"])
         rows = RowFactors(data, start, self.n_jobs)
         on_W, on_H = self._penalties(extent.weight)
         by, k = self._divergence(Ht.shape[1]), Ht.shape[1]
         monitor = self._monitor(int(self.max_iter), lambda x: {"components_": x.reshape(k, -1), "n_components_": k})
-        ends: dict[str, Any] = {"tol": float(self.tol), "max_iter": int(self.max_iter), "monitor": monitor}
 
-        def shown() -> np.ndarray:
-            return Ht.T.ravel()
+        def kept() -> Mapping[str, Any]:
+            return {"seed": seed, "W": rows.factors.copy(), "Ht": Ht.copy()}
 
+        run = descent.Rounds(
+            float(self.tol),
+            int(self.max_iter),
+            monitor,
+            lambda: Ht.T.ravel(),
+            None if isinstance(data, DaskData) else kept,
+            earlier,
+        )
         if solver == "cd":
             halves = descent.halves_of(rows, on_W, on_H, extent.squares, seed if self.shuffle else None)
-            found = descent.alternate(halves, Ht, shown=shown, **ends)
-            certificate = self._certificate(found.stationarity, float(self.tol))
+            found, tolerance = descent.alternate(halves, Ht, run), float(self.tol)
         else:
-            found = multiplicative.multiply(rows, Ht, on_W, on_H, by, shown=shown, **ends)
-            certificate = self._certificate(found.stationarity, float(np.sqrt(self.tol)))
+            found, tolerance = multiplicative.multiply(rows, Ht, on_W, on_H, by, run), float(np.sqrt(self.tol))
+        certificate = Certificate("stationarity", found.stationarity, tolerance, MEANING)
         divergence = float(rows.step(_divergence_of, Ht, by.beta, by.least)[0])
         self.reconstruction_err_ = float(np.sqrt(2 * max(divergence, 0.0)))
         dtype = np.float32 if data.dtype == np.float32 else np.float64
@@ -153,7 +163,7 @@ class NMF(NonNegativeFactors):
         data = self._predict_data(X)
         return self._rows(data, np.ascontiguousarray(self.components_.T, dtype=np.float64), self.solver_)
 
-    def _given(self, X: Any, H: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    def _factors_given(self, X: Any, H: Any) -> tuple[np.ndarray, np.ndarray, int]:
         """(W for an H that is given, H, 1)."""
         check_parameters(self, self._parameters)
         data = as_data(X, estimator_name="NMF", accept_sparse=True)
@@ -197,78 +207,3 @@ def require_non_negative(batch: Batch) -> None:
 
 def _divergence_of(batch: Batch, W: np.ndarray, Ht: np.ndarray, beta: float, least: float) -> tuple[float]:
     return divergence_of(batch, W, Ht, beta, least)
-
-
-@documented(NonNegativeFactors._docs)
-def non_negative_factorization(
-    X: Any,
-    W: Any = None,
-    H: Any = None,
-    n_components: int | str | None = "auto",
-    *,
-    init: str | None = None,
-    update_H: bool = True,
-    solver: str = "cd",
-    beta_loss: str | float = "frobenius",
-    tol: float = 1e-4,
-    max_iter: int = 200,
-    alpha_W: float = 0.0,
-    alpha_H: float | str = "same",
-    l1_ratio: float = 0.0,
-    random_state: Any = None,
-    verbose: int = 0,
-    shuffle: bool = False,
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """The non-negative factors of X, as :class:`NMF` finds them.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Rows in memory.
-    update_H : bool, default=True
-        Whether H is found too; otherwise it stays as it is given, and W is the best for it.
-    solver : {"cd", "mu", "auto"}, default="cd"
-        As in :class:`NMF`.
-    tol : float, default=1e-4
-        As in :class:`NMF`.
-    shuffle : bool, default=False
-        As in :class:`NMF`.
-
-    Returns
-    -------
-    W : ndarray of shape (n_samples, n_components)
-    H : ndarray of shape (n_components, n_features)
-    n_iter : int
-        Rounds; 1 for H that is given, where every row is solved by itself in one pass.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from epicycle import non_negative_factorization
-    >>> X = np.array([[1.0, 2.0], [2.0, 4.0], [0.0, 1.0]])
-    >>> W, H, n_iter = non_negative_factorization(X, n_components=2, random_state=0, max_iter=1000)
-    >>> bool(abs(X - W @ H).max() < 1e-3)
-    True
-    """
-    model = NMF(
-        n_components,
-        init=init,
-        solver=solver,
-        beta_loss=beta_loss,
-        tol=tol,
-        max_iter=max_iter,
-        random_state=random_state,
-        alpha_W=alpha_W,
-        alpha_H=alpha_H,
-        l1_ratio=l1_ratio,
-        verbose=verbose,
-        shuffle=shuffle,
-    )
-    if not Boolean().accepts(update_H):
-        raise ParameterError(f"update_H={update_H!r}; expected True or False")
-    if update_H:
-        found = model.fit_transform(X, W=W, H=H)
-        return np.asarray(found), model.components_, model.n_iter_
-    if W is not None:
-        warnings.warn("When update_H=False, the provided initial W is not used.", RuntimeWarning, stacklevel=2)
-    return model._given(X, H)
