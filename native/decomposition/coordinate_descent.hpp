@@ -79,8 +79,7 @@ EPICYCLE_INLINE void descend_given(const Quadratics &q, const double *C, double 
 // Rows from:to of products x_i F of a sparse matrix with factors F (p, k); `c` has room for 2 k numbers.
 template <class T, class I>
 EPICYCLE_INLINE void descend_sparse(const Quadratics &q, const Csr<T, I> &X, const double *F, double *W,
-                                    const double *weight, double *c, std::size_t from, std::size_t to,
-                                    Descent &sums) {
+                                    const double *weight, double *c, std::size_t from, std::size_t to, Descent &sums) {
     for (std::size_t i = from; i < to; ++i) {
         std::fill(c, c + q.k, 0.0);
         for (I a = X.indptr[i]; a < X.indptr[i + 1]; ++a)
@@ -103,8 +102,8 @@ EPICYCLE_INLINE void products_at(const Csr<T, I> &X, const double *W, const doub
             for (; t + K <= k; t += K)
                 for (std::size_t s = 0; s < K; ++s) part[s] += w[t + s] * f[t + s];
             for (; t < k; ++t) rest += w[t] * f[t];
-            out[a - X.indptr[0]] = ((part[0] + part[4]) + (part[2] + part[6])) +
-                                   ((part[1] + part[5]) + (part[3] + part[7])) + rest;
+            out[a - X.indptr[0]] =
+                ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7])) + rest;
         }
     }
 }

@@ -181,6 +181,7 @@ def test_engines_and_threads_agree(settings, tmp_path):
         assert_array_equal(W, rows[0])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_mini_batches():
     settings = {"batch_size": 30, "random_state": 0, "tol": 1e-5, "max_iter": 500, "max_no_improvement": None}
     model = MiniBatchNMF(4, **settings).fit(X)
