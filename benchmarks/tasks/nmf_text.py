@@ -74,8 +74,8 @@ def reached(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]
 NMF_TEXT = Task(
     name="nmf_text",
     title="NMF of tf-idf rows, 20,000 documents x 20,000 words, 20 topics",
-    description="Both from singular vectors (nndsvda) and with their default tolerance; the objective may be 1e-3 above "
-    "the least. scikit-learn-intelex has no factorisation of its own.",
+    description="Both from singular vectors (nndsvda) and with their default tolerance; the objective may be 1e-3 "
+    "above the least. scikit-learn-intelex has no factorisation of its own.",
     make=make,
     implementations=(
         Implementation("epicycle", "epicycle", fit, setup=setup("epicycle")),
