@@ -16,5 +16,6 @@ from epicycle._native import (
     neighbors as neighbors,
     online as online,
     svm as svm,
+    text as text,
     tree as tree,
 )
