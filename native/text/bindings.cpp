@@ -200,7 +200,7 @@ void bind_text(nb::module_ &m) {
                 const int many = team(threads);
                 const T *weight = idf ? idf->data() : nullptr;
                 nb::gil_scoped_release nogil;
-                std::copy(x.data, x.data + out.shape(0), out.data());
+                if (out.data() != x.data) std::copy(x.data, x.data + out.shape(0), out.data());
                 weigh_rows(out.data(), x.indices, x.indptr, x.rows, weight, sublinear, static_cast<RowNorm>(norm),
                            many);
             },

@@ -25,6 +25,7 @@ from epicycle import (
     report,
     select,
     svm,
+    text,
     theory,
 )
 
@@ -47,6 +48,7 @@ MODULES = {
     "report": report,
     "select": select,
     "svm": svm,
+    "text": text,
     "theory": theory,
 }
 

@@ -1,4 +1,4 @@
-"""From a document to its terms: decoding, preprocessing, tokens, n-grams; in Python, and as a rule for the compiled way.
+"""From a document to its terms: decoding, preprocessing, tokens, n-grams; in Python, or as a rule for the compiled way.
 
 Both ways give the same terms. The compiled one takes whatever it knows: words by the usual patterns and n-grams of
 characters. Functions of the user, other patterns and overridden methods go the Python way.
@@ -18,8 +18,17 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from epicycle import _native
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, InstanceOf, Integer, NoneOr
-from epicycle.core._parameters import Callable as Function
+from epicycle.core._parameters import (
+    AnyOf,
+    Boolean,
+    Callable as Function,
+    Choice,
+    Described,
+    Domain,
+    InstanceOf,
+    Integer,
+    NoneOr,
+)
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.text._characters import character_table
 from epicycle.text._documents import Documents
@@ -86,12 +95,12 @@ class Analysis(Estimator):
         "stop_words": 'stop_words : {"english"}, list or None, default={default}\n'
         "    Tokens that are left out before n-grams are made.",
         "token_pattern": "token_pattern : str\n"
-        "    Regular expression of a token; by default runs of two and more word characters. With one group, the group.",
+        "    Regular expression of a token; by default runs of two and more word characters. A group is the token.",
         "ngram_range": "ngram_range : tuple of two int, default={default}\n"
         "    The least and the largest number of tokens, or characters, of a term.",
         "analyzer": 'analyzer : {"word", "char", "char_wb"} or callable, default={default}\n'
-        "    Terms of words, of characters, or of the characters of each word between two spaces; or a function of the\n"
-        "    document that returns its terms.",
+        "    Terms of words, of characters, or of the characters of each word between two spaces; or a function that\n"
+        "    returns the terms of a document.",
         "binary": "binary : bool, default={default}\n    Whether counts above 1 become 1.",
         "dtype": "dtype : type\n    Of the matrix.",
         "fit_raw_documents": "raw_documents : iterable of str or bytes\n"
@@ -178,7 +187,7 @@ class Analysis(Estimator):
             raise ParameterError(f"token_pattern={self.token_pattern!r}: no regular expression ({error})") from None
         if pattern.groups > 1:
             raise ParameterError(
-                f"token_pattern={self.token_pattern!r}: More than 1 capturing group in token pattern; expected at most 1"
+                f"token_pattern={self.token_pattern!r}: More than 1 capturing group in token pattern; expected 0 or 1"
             )
         return pattern.findall
 

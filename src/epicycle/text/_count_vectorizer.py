@@ -32,8 +32,8 @@ class CountVectorizer(Analysis):
 
     .. math:: x_{ij} = \#\{\text{occurrences of term } j \text{ in document } i\}
 
-    Columns are the terms in the order of their code points. Documents may come from an iterator or from files larger than
-    memory: `fit` keeps terms and counts alone, and `transform_batches` gives the rows in batches.
+    Columns are the terms in the order of their code points. Documents may come from an iterator or from files larger
+    than memory: `fit` keeps terms and counts alone, and `transform_batches` gives the rows in batches.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class CountVectorizer(Analysis):
     vocabulary : mapping or iterable, optional
         Terms to count, with their columns if a mapping; nothing is learnt then.
     max_terms : int or None, default=None
-        Most terms that are held after a batch of documents while a vocabulary is found. None counts exactly in one pass.
-        Otherwise the rarest terms are dropped where there are more, and where documents can be read again those that are
-        left are counted exactly in a second pass; the certificate tells whether any term is missing.
+        Most terms that are held after a batch of documents while a vocabulary is found. None counts all in one pass.
+        Otherwise the rarest terms are dropped where there are more, and where documents can be read again those that
+        are left are counted exactly in a second pass; the certificate tells whether any term is missing.
 
     Attributes
     ----------
@@ -179,7 +179,8 @@ class CountVectorizer(Analysis):
         """
         self._check_vocabulary()
         X = sp.csr_array(check_array(X, accept_sparse="csr"))
-        names = np.array(list(self._names_by_column()))
+        names = self.get_feature_names_out()
+        names = names.astype(str) if all(isinstance(name, str) for name in names) else names
         return [names[X.indices[a:b][X.data[a:b] != 0]] for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -335,7 +336,6 @@ class CountVectorizer(Analysis):
         if not hasattr(self, "vocabulary_"):
             self._check_given_vocabulary()
             if not self.fixed_vocabulary_:
-                del self.fixed_vocabulary_
                 raise NotFittedError(f"{type(self).__name__}: Vocabulary not fitted or provided; call 'fit' first")
         if not self.vocabulary_:
             raise DataError("Vocabulary is empty")

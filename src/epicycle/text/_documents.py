@@ -47,7 +47,7 @@ class Lines:
 
 
 def read_lines(paths: Any, *, encoding: str = "utf-8", errors: str = "strict") -> Lines:
-    """Files of any size as documents, one to a line, for `fit` and `transform` of text.
+    r"""Files of any size as documents, one to a line, for `fit` and `transform` of text.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def read_lines(paths: Any, *, encoding: str = "utf-8", errors: str = "strict") -
     >>> from epicycle import CountVectorizer
     >>> from epicycle.text import read_lines
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "documents.txt"
-    >>> _ = path.write_text("one fish\\ntwo fish\\n")
+    >>> _ = path.write_text("one fish\ntwo fish\n")
     >>> CountVectorizer().fit(read_lines(path)).get_feature_names_out()
     array(['fish', 'one', 'two'], dtype=object)
     """
@@ -124,9 +124,9 @@ def _as_iterable(given: Any) -> Iterable[Any]:
         frame = nw.from_native(given, eager_only=True)
         if len(frame.columns) != 1:
             raise DataError(f"documents: a frame of {len(frame.columns)} columns; expected one column of text")
-        return frame[frame.columns[0]].to_list()
+        return list(frame[frame.columns[0]].to_list())
     if nw.dependencies.is_into_series(given):
-        return nw.from_native(given, series_only=True).to_list()
+        return list(nw.from_native(given, series_only=True).to_list())
     if type(given).__module__.startswith("pyarrow"):
         return given.to_pylist()  # type: ignore[no-any-return]
     if isinstance(given, np.ndarray) and given.ndim != 1:

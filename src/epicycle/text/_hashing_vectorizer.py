@@ -24,7 +24,7 @@ from epicycle.text._tfidf_transformer import WEIGHT_DOCS, weighed
 from epicycle.text._vocabulary import joined
 
 
-class HashingVectorizer(TransformerMixin, Analysis, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]  # untyped
+class HashingVectorizer(TransformerMixin, Analysis, auto_wrap_output_keys=None):  # type: ignore[misc]  # untyped
     r"""Documents as a sparse matrix whose columns are hashes of terms: it needs no pass before, and no memory.
 
     .. math:: x_{ij} = \sum_{t \in d_i,\ |h(t)| \bmod p = j} \mathrm{sign}\, h(t), \qquad x_i \leftarrow x_i / |x_i|
@@ -165,5 +165,5 @@ class HashingVectorizer(TransformerMixin, Analysis, auto_wrap_output_keys=None):
             X.data.fill(1)
         if self.norm is not None:
             rows = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-            X = weighed(rows, None, sublinear=False, norm=self.norm, n_jobs=self.n_jobs)
+            X = weighed(rows, None, sublinear=False, norm=self.norm, n_jobs=self.n_jobs, copy=False)
         return _align_api_if_sparse(X)

@@ -27,7 +27,7 @@ WEIGHT_DOMAINS: dict[str, Domain] = {
     "smooth_idf": Boolean(),
     "sublinear_tf": Boolean(),
 }
-WEIGHT_DOCS = {
+WEIGHT_DOCS: dict[str, str] = {
     "norm": 'norm : {"l1", "l2"} or None, default={default}\n    The norm of a row that becomes 1.',
     "use_idf": "use_idf : bool, default={default}\n    Whether terms are weighed by how few documents have them.",
     "smooth_idf": "smooth_idf : bool, default={default}\n"
@@ -45,22 +45,22 @@ def inverse_frequencies(documents: np.ndarray, n: float, *, smooth: bool, dtype:
 
 
 def weighed(
-    X: sp.csr_array, idf: np.ndarray | None, *, sublinear: bool, norm: str | None, n_jobs: int | None = None
-) -> sp.csr_array:
-    """The rows of counts with weights of terms, divided by their norm."""
+    X: Any, idf: np.ndarray | None, *, sublinear: bool, norm: str | None, n_jobs: int | None = None, copy: bool = True
+) -> Any:
+    """The rows of counts (CSR) with weights of terms, divided by their norm; X itself where no copy is asked for."""
     if sublinear and X.nnz and X.data.min() <= 0:
-        X = X.copy()
+        X = X.copy() if copy else X
         X.eliminate_zeros()
         if X.nnz and X.data.min() <= 0:
             raise DataError(f"X: an entry of {X.data.min():g}; sublinear_tf=True takes logarithms: expected counts")
-    out = np.empty_like(X.data)
+    out = np.empty_like(X.data) if copy else X.data
     weights = None if idf is None else np.ascontiguousarray(idf, dtype=X.dtype)
     threads = n_threads(10.0 * X.nnz, n_jobs)
     _native.text.weigh(X, out, weights, bool(sublinear), NORMS.index(norm), threads)
-    return sp.csr_array((out, X.indices, X.indptr), shape=X.shape)
+    return sp.csr_array((out, X.indices, X.indptr), shape=X.shape) if copy else X
 
 
-class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]  # untyped
+class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_wrap_output_keys=None):  # type: ignore[misc]  # untyped
     r"""Counts of terms as weights: the rarer a term, the more it says about a document.
 
     .. math:: x_{ij} = \mathrm{tf}_{ij} \left(1 + \log \frac{1 + n}{1 + n_j}\right), \qquad x_i \leftarrow x_i / |x_i|
@@ -76,9 +76,9 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_w
     --------
     >>> from epicycle import TfidfTransformer
     >>> TfidfTransformer().fit_transform([[3, 0, 1], [2, 0, 0], [3, 0, 2]]).toarray().round(2)
-    array([[0.92, 0.  , 0.4 ],
+    array([[0.92, 0.  , 0.39],
            [1.  , 0.  , 0.  ],
-           [0.75, 0.  , 0.66]])
+           [0.76, 0.  , 0.65]])
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = WEIGHT_DOMAINS
@@ -136,7 +136,7 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_w
         Parameters
         ----------
         copy : bool, default=True
-            Accepted for compatibility; X is never changed.
+            Whether X stays as it is; otherwise a CSR matrix of floats is changed and returned.
 
         Returns
         -------
@@ -144,7 +144,9 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_w
         """
         data = self._predict_data(X)
         idf = getattr(self, "idf_", None)
-        options = {"sublinear": self.sublinear_tf, "norm": self.norm}
+        options: dict[str, Any] = {"sublinear": self.sublinear_tf, "norm": self.norm}
+        if not copy and sp.issparse(X) and X.format == "csr" and X.dtype in (np.float32, np.float64):
+            return _align_api_if_sparse(weighed(X, idf, n_jobs=self.n_jobs, copy=False, **options))
         if isinstance(data, ArrayData):
             return _align_api_if_sparse(weighed(_rows(data.X), idf, n_jobs=self.n_jobs, **options))
         return engine.map(_weighed_batch, data, idf, options, n_jobs=self.n_jobs)

@@ -22,7 +22,7 @@ from epicycle.text._tfidf_transformer import WEIGHT_DOCS, WEIGHT_DOMAINS, invers
 
 
 class TfidfVectorizer(CountVectorizer):
-    r"""Documents as a sparse matrix of weights of their terms: :class:`CountVectorizer`, then :class:`TfidfTransformer`.
+    r"""Documents as a sparse matrix of weights of their terms: counts, then :class:`TfidfTransformer`.
 
     .. math:: x_{ij} = \mathrm{tf}_{ij} \left(1 + \log \frac{1 + n}{1 + n_j}\right), \qquad x_i \leftarrow x_i / |x_i|
 
@@ -64,7 +64,7 @@ class TfidfVectorizer(CountVectorizer):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**CountVectorizer._parameters, **WEIGHT_DOMAINS}
-    _docs: ClassVar[dict[str, str]] = WEIGHT_DOCS
+    _docs: ClassVar[dict[str, str]] = {**WEIGHT_DOCS}
     _card: ClassVar[MethodCard] = MethodCard("text", ("E8",), ("memory", "files"), "missed document frequency")
 
     norm: str | None
@@ -165,7 +165,7 @@ class TfidfVectorizer(CountVectorizer):
     def _learn_weights(self, raw_documents: Any, *, keep: bool) -> Any:
         if np.dtype(self.dtype) not in (np.float64, np.float32):
             warnings.warn(
-                f"Only float64 and float32 'dtype' should be used; {self.dtype} 'dtype' will be converted to np.float64.",
+                f"Only float64 and float32 'dtype' should be used. {self.dtype} will be converted to float64.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -180,5 +180,5 @@ class TfidfVectorizer(CountVectorizer):
     def _weighed(self, X: Any) -> Any:
         rows = sp.csr_array(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
         idf = vars(self).get("_idf_")
-        found = weighed(rows, idf, sublinear=self.sublinear_tf, norm=self.norm, n_jobs=self.n_jobs)
-        return _align_api_if_sparse(found)
+        options: dict[str, Any] = {"sublinear": self.sublinear_tf, "norm": self.norm, "n_jobs": self.n_jobs}
+        return _align_api_if_sparse(weighed(rows, idf, copy=False, **options))
