@@ -4,6 +4,7 @@
 #include "core/threads.hpp"
 
 namespace epicycle {
+void bind_anomaly(nb::module_ &m);
 void bind_bayes(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
@@ -20,16 +21,19 @@ void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
 void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
+void bind_kernel_density(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
 void bind_linear_svm(nb::module_ &m);
 void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
+void bind_manifold(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
+void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
@@ -51,6 +55,7 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
+    bind("anomaly", "Isolation trees.", {bind_anomaly});
     bind("control", "Sweeps over the states of a Markov decision process; beliefs; filters; simulators.",
          {bind_control, bind_kalman, bind_pomdp, bind_simulators});
     bind("cluster",
@@ -66,8 +71,11 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods.", {bind_manifold});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
-    bind("neighbors", "Exact nearest neighbours by brute force.", {bind_neighbors});
+    bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
+         {bind_neighbors, bind_kernel_density});
+    bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
     bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});

@@ -38,12 +38,15 @@ LIGHT = {
     "GradientBoostingRegressor": {"n_estimators": 20},
     "HistGradientBoostingClassifier": {"max_iter": 20},
     "HistGradientBoostingRegressor": {"max_iter": 20},
+    "IsolationForest": {"n_estimators": 10},
     "LassoCV": {"n_alphas": 10, "cv": 3},
     "LassoLarsIC": {"noise_variance": 1.0},  # least squares cannot estimate it where there are more features than rows
     "LogisticRegressionCV": {"Cs": 3, "cv": 3},
     "MultiTaskElasticNetCV": {"n_alphas": 10, "cv": 3},
     "MultiTaskLassoCV": {"n_alphas": 10, "cv": 3},
     "BisectingKMeans": {"n_clusters": 3},
+    # Its default, five neighbours, is no connected graph of blobs, which is said in a warning.
+    "Isomap": {"n_neighbors": None, "radius": float("inf")},
     "KMeans": {"n_clusters": 3},
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
@@ -80,6 +83,10 @@ FROM_TABLES = [learner for learner in LEARNERS if get_tags(learner).input_tags.t
 
 @parametrize_with_checks(FROM_TABLES)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+# Local outlier factors, of checks with ten rows and with equal ones.
+@pytest.mark.filterwarnings("ignore:n_neighbors \\(20\\) is greater:UserWarning")
+@pytest.mark.filterwarnings("ignore:Duplicate values are leading:UserWarning")
+@pytest.mark.filterwarnings("ignore:The graph of n_neighbors")  # blobs, between which no neighbours are
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -162,6 +169,8 @@ def result(model, X):
             return made
     if hasattr(model, "kneighbors"):
         return model.kneighbors(X)[0]
+    if hasattr(model, "score_samples"):
+        return model.score_samples(X)
     model._check_fitted()
     return model.embedding_ if hasattr(model, "embedding_") else model.labels_  # of the rows of the fit alone
 
