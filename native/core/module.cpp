@@ -14,6 +14,7 @@ void bind_causal_trees(nb::module_ &m);
 void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
+void bind_factors(nb::module_ &m);
 void bind_glm(nb::module_ &m);
 void bind_graph(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
@@ -63,6 +64,7 @@ NB_MODULE(_native, m) {
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means, bind_medoids});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
+    bind("decomposition", "Factors of matrices.", {bind_factors});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});

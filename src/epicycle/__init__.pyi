@@ -104,10 +104,13 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    NMF as NMF,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
+    MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
+    non_negative_factorization as non_negative_factorization,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,

@@ -59,6 +59,9 @@ LIGHT = {
     "GaussianMixture": {"n_components": 4},
     "MultinomialMixture": {"n_components": 4},
     "PoissonMixture": {"n_components": 4},
+    # As many components as features is the default; their factors are far from unique, and descents to them long.
+    "MiniBatchNMF": {"n_components": 2, "tol": 1e-3, "fresh_restarts": True},
+    "NMF": {"n_components": 2, "max_iter": 1000},
     "MiniBatchKMeans": {"n_clusters": 3, "batch_size": 50, "max_iter": 10},
     "MaxMarginClustering": {"n_init": 2},
     # As in scikit-learn a singular covariance is refused; the checks have classes of one row.

@@ -51,6 +51,7 @@ FUNCTIONS = {
     "lasso_path",
     "linkage_tree",
     "locally_linear_embedding",
+    "non_negative_factorization",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
