@@ -33,6 +33,7 @@ from . import (
     report as report,
     select as select,
     svm as svm,
+    text as text,
     theory as theory,
     tree as tree,
 )
@@ -248,6 +249,12 @@ from .svm import (
     NuSVC as NuSVC,
     NuSVR as NuSVR,
     OneClassSVM as OneClassSVM,
+)
+from .text import (
+    CountVectorizer as CountVectorizer,
+    HashingVectorizer as HashingVectorizer,
+    TfidfTransformer as TfidfTransformer,
+    TfidfVectorizer as TfidfVectorizer,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,
