@@ -36,6 +36,7 @@ MODULES = (
     "kernel_ridge",
     "linear_model",
     "manifold",
+    "manifold._mds",
     "naive_bayes",
     "neighbors",
     "svm",
@@ -53,6 +54,7 @@ FUNCTIONS = {
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "smacof",
     "ward_tree",
 }
 

@@ -74,7 +74,11 @@ AREAS = {
         0.96,
         "decomposition.tests.test_factor_analysis decomposition.tests.test_pca decomposition.tests.test_truncated_svd",
     ),
-    "manifold": (0.97, "manifold.tests.test_isomap manifold.tests.test_locally_linear"),
+    "manifold": (
+        0.97,
+        "manifold.tests.test_classical_mds manifold.tests.test_isomap manifold.tests.test_locally_linear "
+        "manifold.tests.test_mds",
+    ),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
