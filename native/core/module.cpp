@@ -18,6 +18,7 @@ void bind_graph(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
+void bind_ica(nb::module_ &m);
 void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_lars(nb::module_ &m);
@@ -59,6 +60,8 @@ NB_MODULE(_native, m) {
          {bind_bayes, bind_sampling, bind_gibbs});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
+    bind("decomposition", "Contrast functions of independent components; products with the scatter of sparse rows.",
+         {bind_ica});
     bind("glm", "Generalised linear models.", {bind_glm});
     bind("graph", "Directed graphs: d-connection, reachability.", {bind_graph});
     bind("hmm", "Hidden Markov chains: posteriors, most probable paths, densities of states.", {bind_hmm});

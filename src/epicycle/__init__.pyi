@@ -96,10 +96,13 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    ICA as ICA,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
+    FastICA as FastICA,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
+    fastica as fastica,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,

@@ -6,6 +6,7 @@ from epicycle._native import (
     cluster as cluster,
     control as control,
     core as core,
+    decomposition as decomposition,
     glm as glm,
     graph as graph,
     hmm as hmm,

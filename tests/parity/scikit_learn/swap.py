@@ -45,6 +45,7 @@ MODULES = (
 PACKAGES = {"metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
+    "fastica",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
