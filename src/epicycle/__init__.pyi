@@ -1,6 +1,7 @@
 """Every public name, once: type checkers read this file, and `__init__.py` finds here where a name is loaded from."""
 
 from . import (
+    anomaly as anomaly,
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
@@ -20,6 +21,7 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
+    manifold as manifold,
     metrics as metrics,
     mixture as mixture,
     naive_bayes as naive_bayes,
@@ -27,11 +29,17 @@ from . import (
     online as online,
     optim as optim,
     plot as plot,
+    recommend as recommend,
     report as report,
     select as select,
     svm as svm,
+    text as text,
     theory as theory,
     tree as tree,
+)
+from .anomaly import (
+    IsolationForest as IsolationForest,
+    LocalOutlierFactor as LocalOutlierFactor,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
@@ -97,12 +105,15 @@ from .data import (
 )
 from .decomposition import (
     ICA as ICA,
+    NMF as NMF,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
     FastICA as FastICA,
+    MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
     fastica as fastica,
+    non_negative_factorization as non_negative_factorization,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
@@ -196,6 +207,11 @@ from .linear import (
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
 )
+from .manifold import (
+    Isomap as Isomap,
+    LocallyLinearEmbedding as LocallyLinearEmbedding,
+    locally_linear_embedding as locally_linear_embedding,
+)
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
     BernoulliMixture as BernoulliMixture,
@@ -213,6 +229,7 @@ from .naive_bayes import (
     MultinomialNB as MultinomialNB,
 )
 from .neighbors import (
+    KernelDensity as KernelDensity,
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
     KNeighborsTransformer as KNeighborsTransformer,
@@ -235,6 +252,12 @@ from .svm import (
     NuSVC as NuSVC,
     NuSVR as NuSVR,
     OneClassSVM as OneClassSVM,
+)
+from .text import (
+    CountVectorizer as CountVectorizer,
+    HashingVectorizer as HashingVectorizer,
+    TfidfTransformer as TfidfTransformer,
+    TfidfVectorizer as TfidfVectorizer,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

@@ -1,6 +1,7 @@
 """Compiled kernels: pure functions of arrays. X is float32 or float64 in any memory order, indices 32- or 64-bit."""
 
 from epicycle._native import (
+    anomaly as anomaly,
     bayes as bayes,
     cart as cart,
     cluster as cluster,
@@ -13,9 +14,12 @@ from epicycle._native import (
     kernel as kernel,
     linear as linear,
     local as local,
+    manifold as manifold,
     mixture as mixture,
     neighbors as neighbors,
     online as online,
+    recommend as recommend,
     svm as svm,
+    text as text,
     tree as tree,
 )

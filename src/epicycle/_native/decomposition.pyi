@@ -1,4 +1,4 @@
-"""Kernels: contrast functions of independent components; products with the scatter of sparse rows."""
+"""Kernels: factors of matrices; contrast functions of independent components; products with sparse rows."""
 
 from typing import Any
 
@@ -12,3 +12,10 @@ def contrast(
 def scatter_product(
     X: Any, weight: Array | None, shift: Array, V: Array, out: Array, sums: Array, threads: int
 ) -> None: ...
+def descend_products(
+    C: Array, G: Array, l1: float, order: Array, sweeps: int, share: float, weight: Array | None, W: Array
+) -> tuple[float, float]: ...
+def descend_sparse(
+    X: Any, F: Array, G: Array, l1: float, order: Array, sweeps: int, share: float, weight: Array | None, W: Array
+) -> tuple[float, float]: ...
+def products_at(X: Any, W: Array, F: Array) -> Array: ...

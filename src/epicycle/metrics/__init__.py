@@ -1,4 +1,4 @@
-"""Criteria of clusterings and of unmixed signals, agreement of partitions, and distances."""
+"""Criteria of clusterings, embeddings, unmixed signals and ranked lists, agreement of partitions, and distances."""
 
 from epicycle.metrics._amari_index import amari_index
 from epicycle.metrics._cluster_stability import ClusterStability, cluster_stability
@@ -32,6 +32,7 @@ from epicycle.metrics._information import (
     normalized_mutual_info_score,
     v_measure_score,
 )
+from epicycle.metrics._neighborhoods import continuity, neighborhood_preservation, trustworthiness
 from epicycle.metrics._pair_counts import (
     adjusted_rand_score,
     fowlkes_mallows_score,
@@ -39,6 +40,13 @@ from epicycle.metrics._pair_counts import (
     rand_score,
 )
 from epicycle.metrics._purity_score import purity_score
+from epicycle.metrics._ranking import (
+    catalogue_coverage,
+    mean_average_precision_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+)
 from epicycle.metrics._silhouette import (
     SilhouetteEstimate,
     silhouette_estimate,
@@ -53,10 +61,12 @@ __all__ = [
     "adjusted_rand_score",
     "amari_index",
     "calinski_harabasz_score",
+    "catalogue_coverage",
     "chebyshev_distances",
     "cluster_stability",
     "completeness_score",
     "contingency_matrix",
+    "continuity",
     "cosine_distances",
     "davies_bouldin_score",
     "euclidean_distances",
@@ -70,17 +80,23 @@ __all__ = [
     "jaccard_distances",
     "mahalanobis_distances",
     "manhattan_distances",
+    "mean_average_precision_at_k",
     "minkowski_distances",
     "mutual_info_score",
+    "ndcg_at_k",
+    "neighborhood_preservation",
     "normalized_mutual_info_score",
     "pair_confusion_matrix",
     "pairwise_distances",
+    "precision_at_k",
     "purity_score",
     "rand_score",
+    "recall_at_k",
     "separation",
     "silhouette_estimate",
     "silhouette_samples",
     "silhouette_score",
     "sum_of_squared_errors",
+    "trustworthiness",
     "v_measure_score",
 ]

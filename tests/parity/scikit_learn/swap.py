@@ -31,6 +31,7 @@ MODULES = (
     "decomposition",
     "discriminant_analysis",
     "ensemble",
+    "feature_extraction.text",
     "gaussian_process",
     "kernel_approximation",
     "kernel_ridge",
@@ -42,7 +43,7 @@ MODULES = (
     "tree",
 )
 #: Modules of scikit-learn whose functions are replaced by those of a package of ours.
-PACKAGES = {"metrics.cluster": "metrics"}
+PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
     "fastica",
@@ -50,6 +51,8 @@ FUNCTIONS = {
     "lars_path_gram",
     "lasso_path",
     "linkage_tree",
+    "locally_linear_embedding",
+    "non_negative_factorization",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
