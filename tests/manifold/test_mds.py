@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 import epicycle as ep
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
-from epicycle.manifold._smacof import Majorizer, Order
+from epicycle.manifold._majorizer import Majorizer, Order
 
 
 @pytest.fixture(scope="module")

@@ -1,135 +1,155 @@
-r"""Stress majorisation:  minimise  s(X) = sum_(i<j) w_ij (d_ij(X) - t_ij)^2  over places X.
-
-With V = sum_(i<j) w_ij (e_i - e_j)(e_i - e_j)' and Guttman's transform  G(X) = V^+ B(X) X,  B(X) X = sum_j w_ij t_ij
-(x_i - x_j) / d_ij,  Cauchy and Schwarz give
-
-    s(X) - s(G(X))  >=  |X - G(X)|_V^2 ,         grad s(X) = 2 V (X - G(X)):
-
-stress never rises, and where it falls by less than eps times sum w d^2 = |X|_V^2, the gradient is below sqrt(eps)
-relative to |X|_V. Where only the order of dissimilarities counts, targets t are the distances made monotone in that
-order, of a fixed sum of squares; this lowers the stress too.
-"""
+"""Stress majorisation from several starts, and the function of scikit-learn's name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import warnings
+from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy.sparse.csgraph import connected_components
 
-from epicycle import _native
+from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError
-from epicycle.core._threads import n_threads
+from epicycle.core._monitor import Monitor
+from epicycle.core._random import Seed, seed_of, stream
+from epicycle.manifold._base import to_unit_size
+from epicycle.manifold._classical_mds import scaled
+from epicycle.manifold._dissimilarities import checked_square
+from epicycle.manifold._majorizer import Majorizer, Run, checked_weights
 
-_PAIR = 20.0  # multiply-adds that a pair of rows is worth, for the number of threads
-
-
-@dataclass(frozen=True)
-class Run:
-    """Places, sum_(i<j) w (d - t)^2 and sum_(i<j) w d^2, targets, iterations, why it ended, and the gradient."""
-
-    places: np.ndarray
-    stress: float
-    size: float
-    targets: np.ndarray
-    n_iter: int
-    reason: str
-    gradient: float
-
-    @property
-    def normalized(self) -> float:
-        """Kruskal's first stress."""
-        return float(np.sqrt(self.stress / self.size)) if self.size > 0 else 0.0
+_SMALL = 1e-3  # of the size of the others: what a coordinate without an eigenvalue starts with
 
 
-class Order:
-    """Pairs in the order of their dissimilarities, with ties; those of dissimilarity zero are left out."""
-
-    def __init__(self, D: np.ndarray, weight: np.ndarray | None) -> None:
-        i, j = np.nonzero(np.triu(D, 1))
-        value = D[i, j]
-        order = np.argsort(value, kind="stable")
-        value = value[order]
-        self.first, self.second = i[order].astype(np.int32), j[order].astype(np.int32)
-        self.weight = None if weight is None else np.ascontiguousarray(weight[self.first, self.second])
-        self.group = np.concatenate([[0], np.flatnonzero(np.diff(value)) + 1, [len(value)]]).astype(np.int64)
-        if not len(value):
-            self.group = np.zeros(1, dtype=np.int64)
-        n = len(D)
-        self.norm = n * (n - 1) / 2 if weight is None else float(np.triu(weight, 1).sum())
-        self.start = D * np.sqrt(self.norm / max(self._squares(value), np.finfo(np.float64).tiny))
-
-    def _squares(self, value: np.ndarray) -> float:
-        return float(np.square(value).sum() if self.weight is None else (self.weight * np.square(value)).sum())
-
-    def targets(self, X: np.ndarray) -> np.ndarray:
-        """Distances of X made monotone, with sum w t^2 fixed."""
-        T = np.zeros((len(X), len(X)))
-        total = _native.manifold.monotone_disparities(X, self.first, self.second, self.weight, self.group, T)
-        return T * np.sqrt(self.norm / total) if total > 0 else T
+def checked_start(init: Any, n: int) -> np.ndarray:
+    start = np.array(init, dtype=np.float64)
+    if start.ndim != 2 or len(start) != n or not start.shape[1] or not np.isfinite(start).all():
+        raise DataError(
+            f"init: init matrix should be of shape ({n}, n_components), of finite numbers; got {start.shape}"
+        )
+    return start
 
 
-class Majorizer:
-    """Guttman's transform for dissimilarities D and weights of pairs, metric or by the order alone."""
+def best_run(
+    work: Majorizer,
+    D: np.ndarray,
+    starts: int | None,
+    d: int,
+    random_state: Seed,
+    given: np.ndarray | None,
+    limits: tuple[int, float],
+    monitor: Monitor,
+) -> Run:
+    """The run of least stress, from given places, classical ones (`starts` is None) or random ones."""
+    seed = seed_of(random_state)
+    done = 0
+    best: Run | None = None
+    for number_of_start in range(starts or 1):
+        rng = stream(seed, "start", number_of_start)
+        if given is not None:
+            start = given
+        elif starts is None:
+            start = _classical(D, int(d), rng)
+        else:
+            start = rng.uniform(size=(len(D), int(d)))
 
-    def __init__(self, D: np.ndarray, weight: np.ndarray | None, *, metric: bool, n_jobs: int | None) -> None:
-        self.D, self.weight, n = np.ascontiguousarray(D), weight, len(D)
-        self.order = None if metric else Order(D, weight)
-        self.threads = n_threads(_PAIR * n * n, n_jobs)
-        self.V: np.ndarray | None = None
-        if weight is not None:
-            self.V = np.diag(weight.sum(axis=1)) - weight
-            self.factor = scipy.linalg.cho_factor(self.V + np.trace(self.V) / n / n, check_finite=False)
+        def record(iteration: int, X: np.ndarray, stress: float, at: int = number_of_start, past: int = done) -> bool:
+            return monitor(past + iteration, X.ravel(), objective=stress, start=float(at))
 
-    def step(self, X: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """(G(X), s(X), |X|_V^2)."""
-        total, stress, size = _native.manifold.guttman(np.ascontiguousarray(X), targets, self.weight, self.threads)
-        G = total / len(X) if self.V is None else scipy.linalg.cho_solve(self.factor, total, check_finite=False)
-        return G, float(stress.sum()) / 2, float(size.sum()) / 2
-
-    def gradient(self, X: np.ndarray, G: np.ndarray, size: float) -> float:
-        """|X - G|_V / |X|_V."""
-        R = (X - X.mean(axis=0)) - (G - G.mean(axis=0))
-        squares = len(X) * float(np.square(R).sum()) if self.V is None else float((R * (self.V @ R)).sum())
-        return float(np.sqrt(max(squares, 0.0) / size)) if size > 0 else 0.0
-
-    def run(
-        self, start: np.ndarray, max_iter: int, eps: float, record: Callable[[int, np.ndarray, float], bool]
-    ) -> Run:
-        """Majorise from here on; `record(iteration, places, stress)` may ask to stop."""
-        X = np.array(start, dtype=np.float64)
-        targets = self.D if self.order is None else self.order.start
-        G, _, _ = self.step(X, targets)
-        before, reason = np.inf, "max_iter"
-        iteration, stress, size = 0, 0.0, 0.0
-        for iteration in range(1, max_iter + 1):
-            X = G
-            if self.order is not None:
-                targets = self.order.targets(X)
-            G, stress, size = self.step(X, targets)
-            if record(iteration, X, stress):
-                reason = "stopped"
-                break
-            if not size > 0 or (before - stress) / size < eps:
-                reason = "converged"
-                break
-            before = stress
-        return Run(X, stress, size, targets, iteration, reason, self.gradient(X, G, size))
+        run = work.run(start, *limits, record)
+        done += run.n_iter
+        if best is None or run.stress < best.stress:
+            best = run
+        if run.reason == "stopped":
+            break
+    assert best is not None
+    return best
 
 
-def checked_weights(weights: np.ndarray, n: int) -> np.ndarray:
-    """Weights of pairs: symmetric, none negative, connecting all rows; divided by the largest."""
-    W = np.array(weights, dtype=np.float64)
-    if W.shape != (n, n) or not np.isfinite(W).all() or (W < 0).any():
-        raise DataError(f"weights: shape {W.shape}; expected ({n}, {n}) finite numbers >= 0, one for each pair of rows")
-    if not np.allclose(W, W.T, rtol=1e-10, atol=0):
-        raise DataError("weights: expected a symmetric matrix")
-    np.fill_diagonal(W, 0.0)
-    largest = float(W.max(initial=0.0))
-    W = W / largest if largest > 0 else W
-    W = (W + W.T) / 2
-    if connected_components(W > 1e-12, directed=False, return_labels=False) > 1:
-        raise DataError("weights: pairs of positive weight do not connect all rows, which leaves places undetermined")
-    return W
+def _classical(D: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Classical coordinates; where an eigenvalue is not positive, small random ones, which can grow."""
+    found = scaled(D, d).places
+    Z = np.zeros((len(D), d))
+    Z[:, : found.shape[1]] = found
+    empty = ~Z.any(axis=0)
+    if empty.any():
+        size = float(np.abs(D).max(initial=0.0)) or 1.0
+        Z[:, empty] = _SMALL * size * rng.uniform(-1, 1, size=(len(D), int(empty.sum())))
+    return Z
+
+
+def smacof(
+    dissimilarities: Any,
+    *,
+    metric: bool = True,
+    n_components: int = 2,
+    init: Any = None,
+    n_init: int = 1,
+    n_jobs: int | None = None,
+    max_iter: int = 300,
+    verbose: int = 0,
+    eps: float = 1e-6,
+    random_state: Seed = None,
+    return_n_iter: bool = False,
+    normalized_stress: bool | str = "auto",
+    weights: Any = None,
+) -> tuple[np.ndarray, float] | tuple[np.ndarray, float, int]:
+    """Stress majorisation of dissimilarities, from random starts or from `init`: what :class:`MDS` does.
+
+    Parameters
+    ----------
+    dissimilarities : array-like of shape (n_samples, n_samples)
+        Symmetric.
+    metric : bool, default=True
+        Whether sizes count, or the order alone.
+    n_components : int, default=2
+        Number of coordinates; that of `init` where it is given.
+    init : array-like of shape (n_samples, n_components), optional
+        Places to start from.
+    n_init, n_jobs, max_iter, eps, random_state, normalized_stress
+        As in :class:`MDS`.
+    verbose : int, default=0
+        2 prints every iteration.
+    return_n_iter : bool, default=False
+        Whether to return the number of iterations too.
+    weights : array-like of shape (n_samples, n_samples), optional
+        A weight for each pair.
+
+    Returns
+    -------
+    places : ndarray of shape (n_samples, n_components)
+    stress : float
+    n_iter : int
+        Of the best start; with ``return_n_iter=True``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import smacof
+    >>> D = np.array([[0.0, 3.0, 4.0], [3.0, 0.0, 5.0], [4.0, 5.0, 0.0]])
+    >>> places, stress = smacof(D, random_state=0, eps=1e-12)
+    >>> places.shape, round(stress, 6)
+    ((3, 2), 0.0)
+    """
+    D, scale = to_unit_size(checked_square(dissimilarities, "dissimilarities"))
+    d, starts = count("n_components", n_components, low=1), count("n_init", n_init, low=1)
+    limits = (count("max_iter", max_iter, low=1), number("eps", eps, low=0.0))
+    start = None if init is None else checked_start(init, len(D)) / scale
+    if start is not None and starts != 1:
+        warnings.warn(
+            f"Explicit initial positions passed: performing only one init of the MDS instead of {starts}", stacklevel=2
+        )
+    W = None if weights is None else checked_weights(weights, len(D))
+    monitor = _Printing() if verbose >= 2 else Monitor()
+    work = Majorizer(D, W, metric=bool(metric), n_jobs=n_jobs)
+    run = best_run(work, D, 1 if start is not None else starts, d, random_state, start, limits, monitor)
+    wide = scale if metric else 1.0
+    normalized = not metric if normalized_stress == "auto" else bool(normalized_stress)
+    stress = run.normalized if normalized else run.stress * wide * wide
+    return (run.places * wide, stress, run.n_iter) if return_n_iter else (run.places * wide, stress)
+
+
+class _Printing(Monitor):
+    """A monitor that prints the stress."""
+
+    def __call__(self, iteration: int, x: np.ndarray, *, objective: float, **columns: Any) -> bool:
+        print(f"Iteration {iteration}, stress {objective:.4f}")
+        return super().__call__(iteration, x, objective=objective, **columns)
