@@ -1,6 +1,7 @@
 """Every public name, once: type checkers read this file, and `__init__.py` finds here where a name is loaded from."""
 
 from . import (
+    anomaly as anomaly,
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
@@ -32,8 +33,13 @@ from . import (
     report as report,
     select as select,
     svm as svm,
+    text as text,
     theory as theory,
     tree as tree,
+)
+from .anomaly import (
+    IsolationForest as IsolationForest,
+    LocalOutlierFactor as LocalOutlierFactor,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
@@ -100,10 +106,16 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    ICA as ICA,
+    NMF as NMF,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
+    FastICA as FastICA,
+    MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
+    fastica as fastica,
+    non_negative_factorization as non_negative_factorization,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
@@ -198,9 +210,12 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .manifold import (
+    MDS as MDS,
+    ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
     locally_linear_embedding as locally_linear_embedding,
+    smacof as smacof,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
@@ -219,6 +234,7 @@ from .naive_bayes import (
     MultinomialNB as MultinomialNB,
 )
 from .neighbors import (
+    KernelDensity as KernelDensity,
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
     KNeighborsTransformer as KNeighborsTransformer,
@@ -241,6 +257,12 @@ from .svm import (
     NuSVC as NuSVC,
     NuSVR as NuSVR,
     OneClassSVM as OneClassSVM,
+)
+from .text import (
+    CountVectorizer as CountVectorizer,
+    HashingVectorizer as HashingVectorizer,
+    TfidfTransformer as TfidfTransformer,
+    TfidfVectorizer as TfidfVectorizer,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,
