@@ -31,6 +31,7 @@ from . import (
     report as report,
     select as select,
     svm as svm,
+    text as text,
     theory as theory,
     tree as tree,
 )
@@ -236,6 +237,10 @@ from .svm import (
     NuSVC as NuSVC,
     NuSVR as NuSVR,
     OneClassSVM as OneClassSVM,
+)
+from .text import (
+    GloVe as GloVe,
+    Word2Vec as Word2Vec,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

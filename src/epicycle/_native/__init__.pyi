@@ -18,4 +18,5 @@ from epicycle._native import (
     online as online,
     svm as svm,
     tree as tree,
+    words as words,
 )
