@@ -114,6 +114,7 @@ FAMILIES = {
     "metrics._distances": "distances by name",
     "metrics._information": "mutual information of partitions, and what is made of it",
     "metrics._pair_counts": "agreement of partitions by pairs of rows",
+    "metrics._ranking": "criteria of ranked lists",
     "mixture._choose_k": "the choice of the number of components",
     "mixture._linear_mixture": "mixtures over exponential families that are linear in x",
     "neighbors._classification": "as in scikit-learn",

@@ -48,7 +48,7 @@ def unrolled(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality
 TASK = Task(
     name="isomap",
     title="Isomap, swiss roll of 3,000 rows, ten neighbours",
-    description="Both libraries find the same places; epicycle reports how well they keep neighbours in the same time.",
+    description="Both libraries find the same places; epicycle also reports how well they keep neighbours.",
     make=make,
     implementations=(
         Implementation("epicycle", "epicycle", fit, setup=setup("epicycle")),

@@ -1,6 +1,7 @@
 """Every public name, once: type checkers read this file, and `__init__.py` finds here where a name is loaded from."""
 
 from . import (
+    anomaly as anomaly,
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
@@ -28,12 +29,17 @@ from . import (
     online as online,
     optim as optim,
     plot as plot,
+    recommend as recommend,
     report as report,
     select as select,
     svm as svm,
     text as text,
     theory as theory,
     tree as tree,
+)
+from .anomaly import (
+    IsolationForest as IsolationForest,
+    LocalOutlierFactor as LocalOutlierFactor,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
@@ -98,10 +104,13 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    NMF as NMF,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
+    MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
+    non_negative_factorization as non_negative_factorization,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
@@ -197,6 +206,8 @@ from .linear import (
 )
 from .manifold import (
     Isomap as Isomap,
+    LocallyLinearEmbedding as LocallyLinearEmbedding,
+    locally_linear_embedding as locally_linear_embedding,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
@@ -215,6 +226,7 @@ from .naive_bayes import (
     MultinomialNB as MultinomialNB,
 )
 from .neighbors import (
+    KernelDensity as KernelDensity,
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
     KNeighborsTransformer as KNeighborsTransformer,

@@ -44,7 +44,9 @@ def _table(groups: dict[str, str]) -> dict[str, tuple[str, str]]:
     return {f"{module}.{name}": (module, name) for module, names in groups.items() for name in names.split()}
 
 
-_ESTIMATORS = _table(_SKLEARN)
+#: Estimators of ours that are no learners from tables of features, and not among the names of the package itself.
+_OWN_ESTIMATORS = {"epicycle.recommend": "CollaborativeFiltering"}
+_ESTIMATORS = _table(_SKLEARN | _OWN_ESTIMATORS)
 FUNCTIONS = _table(_FUNCTIONS)
 TYPES: dict[str, type] = {
     **{f"builtins.{t.__name__}": t for t in (bool, int, float, complex, str, bytes, object)},

@@ -1,5 +1,6 @@
 """Embeddings: places in few dimensions for rows of many."""
 
 from epicycle.manifold._isomap import Isomap
+from epicycle.manifold._locally_linear_embedding import LocallyLinearEmbedding, locally_linear_embedding
 
-__all__ = ["Isomap"]
+__all__ = ["Isomap", "LocallyLinearEmbedding", "locally_linear_embedding"]

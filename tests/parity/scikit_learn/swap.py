@@ -49,6 +49,8 @@ FUNCTIONS = {
     "lars_path_gram",
     "lasso_path",
     "linkage_tree",
+    "locally_linear_embedding",
+    "non_negative_factorization",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",

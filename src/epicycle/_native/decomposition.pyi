@@ -1,0 +1,15 @@
+"""Kernels: factors of matrices."""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+def descend_products(
+    C: Array, G: Array, l1: float, order: Array, sweeps: int, share: float, weight: Array | None, W: Array
+) -> tuple[float, float]: ...
+def descend_sparse(
+    X: Any, F: Array, G: Array, l1: float, order: Array, sweeps: int, share: float, weight: Array | None, W: Array
+) -> tuple[float, float]: ...
+def products_at(X: Any, W: Array, F: Array) -> Array: ...
