@@ -64,7 +64,7 @@ def agreement(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Qualit
     else:
         pairs = [(f"w{i}", f"w{(i + k) % 500}", -float(k)) for i in range(0, 500, 7) for k in range(1, 60, 4)]
     rank = {
-        name: WordVectors(dict(zip(s["words"].tolist(), s["vectors"], strict=True))).score_pairs(pairs).spearman
+        name: WordVectors(dict(zip(s["words"].tolist(), s["vectors"], strict=True))).score_pairs(pairs)[0]
         for name, s in solutions.items()
     }
     best = max(rank.values())

@@ -97,7 +97,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.causal.RowEffects": ("epicycle.causal.effects._meta_learners", "RowEffects", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
-    "epicycle.text.WordVectors": ("epicycle.text.words._word_search", "WordVectors", _OWN),
+    "epicycle.text.WordVectors": ("epicycle.text.words._word_vectors", "WordVectors", _OWN),
     "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
     "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _OWN),

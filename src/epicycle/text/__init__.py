@@ -1,5 +1,5 @@
 """Texts."""
 
-from epicycle.text.words import GloVe, PairScore, Word2Vec, WordVectors
+from epicycle.text.words import GloVe, Word2Vec, WordVectors
 
-__all__ = ["GloVe", "PairScore", "Word2Vec", "WordVectors"]
+__all__ = ["GloVe", "Word2Vec", "WordVectors"]

@@ -2,6 +2,6 @@
 
 from epicycle.text.words._glove import GloVe
 from epicycle.text.words._word2vec import Word2Vec
-from epicycle.text.words._word_search import PairScore, WordVectors
+from epicycle.text.words._word_vectors import WordVectors
 
-__all__ = ["GloVe", "PairScore", "Word2Vec", "WordVectors"]
+__all__ = ["GloVe", "Word2Vec", "WordVectors"]
