@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import lzma
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,8 +24,9 @@ def make(directory: Path, quick: bool) -> Data:
         rng = np.random.default_rng(0)
         walks = rng.integers(500, size=2_000)[:, None] + np.cumsum(rng.integers(-1, 2, size=(2_000, 20)), axis=1)
         return {"text": np.array([" ".join(f"w{i}" for i in walk % 500) for walk in walks])}
-    lines = [line for file in files for line in lzma.open(file, "rt", encoding="utf-8")]  # type: ignore[arg-type]
-    sentences = [" ".join(re.findall(r"\w+", line.lower())) for line in lines]
+    from epicycle.text import read_lines
+
+    sentences = [" ".join(re.findall(r"\w+", line.lower())) for line in read_lines(files)]
     return {"text": np.array("\n".join(s for s in sentences if " " in s))}
 
 

@@ -41,6 +41,7 @@ void bind_simulators(nb::module_ &m);
 void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
+void bind_text(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
 void bind_words(nb::module_ &m);
@@ -80,6 +81,7 @@ NB_MODULE(_native, m) {
     bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
+    bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",
          {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
     bind("words", "Vectors of words: word2vec and GloVe.", {bind_words});

@@ -12,7 +12,7 @@ import epicycle as ep
 from epicycle import Checkpoint, GloVe, Word2Vec
 from epicycle._native import words as native
 from epicycle.exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
-from epicycle.text import WordVectors
+from epicycle.text import WordVectors, read_lines
 from epicycle.text.words._corpus import read_corpus
 from epicycle.text.words._word2vec import alias_table, huffman_ways, kept_share
 
@@ -185,7 +185,7 @@ def test_documents_of_all_kinds_are_read_alike(tmp_path):
     words = [["the", "cat", "sat", "the", "dog"], ["the", "cat", "and", "the", "dog"]] * 4
     expected = Word2Vec(4, random_state=0).fit(texts)
     assert list(expected.words_) == ["the", "cat", "dog"]
-    for same in (words, file, iter(texts), np.array(texts), (t for t in texts)):
+    for same in (words, read_lines(file), iter(texts), np.array(texts), (t for t in texts)):
         assert np.array_equal(Word2Vec(4, random_state=0).fit(same).vectors_, expected.vectors_)
     assert list(Word2Vec(4, min_count=1, max_words=2, random_state=0).fit(texts).words_) == ["the", "cat"]
     means = expected.transform(["cat unknown dog", ""])
@@ -241,8 +241,8 @@ def test_analogies_and_pairs_are_scored():
 @pytest.mark.parametrize(
     ("model", "X", "error", "words"),
     [
-        (Word2Vec(), "a string", DataTypeError, "expected documents"),
-        (Word2Vec(), 5, DataTypeError, "expected documents"),
+        (Word2Vec(), "a string", DataError, "into a list"),
+        (Word2Vec(), 5, DataTypeError, "expected an iterable"),
         (Word2Vec(), ["ok", None], DataTypeError, "document 1 is None"),
         (GloVe(), [["a", 1]], DataTypeError, "document 0 holds 1"),
         (Word2Vec(), ["too few words"], DataError, "min_count=5"),

@@ -31,6 +31,7 @@ MODULES = (
     "decomposition",
     "discriminant_analysis",
     "ensemble",
+    "feature_extraction.text",
     "gaussian_process",
     "kernel_approximation",
     "kernel_ridge",

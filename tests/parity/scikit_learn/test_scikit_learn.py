@@ -82,6 +82,7 @@ AREAS = {
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
         "metrics.cluster.tests.test_unsupervised",
     ),
+    "text": (0.97, "feature_extraction.tests.test_text"),
     "mixtures": (
         0.97,
         "mixture.tests.test_bayesian_mixture mixture.tests.test_gaussian_mixture mixture.tests.test_mixture",

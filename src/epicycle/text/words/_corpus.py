@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.text._documents import Documents
 
 Array = np.ndarray
 _WORD = re.compile(r"\w+")
@@ -48,20 +48,6 @@ def tokens_of(document: Any, tokenizer: Callable[[str], Iterable[str]] | None, n
     return words
 
 
-def documents_of(X: Any) -> Iterator[Any]:
-    """Documents one after the other: of a sequence, a column of a frame, an iterator, or the lines of a file."""
-    if isinstance(X, os.PathLike):
-        with open(X, encoding="utf-8") as lines:
-            yield from lines
-        return
-    if isinstance(X, str | bytes) or not isinstance(X, Iterable):
-        raise DataTypeError(
-            f"X: got {X!r:.60}; expected documents (a list, a column, an iterator) or a pathlib.Path to a text file "
-            "with one in each line"
-        )
-    yield from X.to_pylist() if hasattr(X, "to_pylist") else X
-
-
 def read_corpus(
     X: Any,
     sample_weight: Any,
@@ -73,7 +59,7 @@ def read_corpus(
     """One pass over the documents; words that are too rare are left out of sentences, which close up."""
     number: dict[str, int] = {}
     ids, ends = array("i"), array("q", [0])
-    for i, document in enumerate(documents_of(X)):
+    for i, document in enumerate(Documents(X).source):
         for word in tokens_of(document, tokenizer, i):
             ids.append(number.setdefault(word, len(number)))
         ends.append(len(ids))

@@ -14,7 +14,8 @@ from epicycle.core._parameters import Boolean, Callable, Domain, Integer, NoneOr
 from epicycle.core._solution import Solution
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator import Estimator
-from epicycle.text.words._corpus import Corpus, documents_of, read_corpus, tokens_of
+from epicycle.text._documents import Documents
+from epicycle.text.words._corpus import Corpus, read_corpus, tokens_of
 from epicycle.text.words._word_search import WordSearch
 
 Array = np.ndarray
@@ -22,7 +23,7 @@ _NO_WORSE = 1.05  # of the loss of vectors of zero: a few steps from small rando
 _PAD = 16  # kernels take rows of a multiple of so many numbers
 
 WORD_DOCS = {
-    "X": "X : iterable of documents, or pathlib.Path to a text file with one in each line\n"
+    "X": "X : list, array, column of a frame, iterator, `text.read_lines` of files, or scan of one column\n"
     "    A document is a string, or a sequence of words; windows do not reach beyond it.",
     "sample_weight": "sample_weight : array-like of shape (n_documents,), optional\n"
     "    A document of weight v counts v times: in the counts of words, and in the size of its steps.",
@@ -131,7 +132,7 @@ class WordLearner(WordSearch, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : iterable of documents, or pathlib.Path to a text file with one in each line
+        X : list, array, column of a frame, iterator, `text.read_lines` of files, or scan of one column
 
         Returns
         -------
@@ -139,7 +140,7 @@ class WordLearner(WordSearch, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         self._check_fitted()
         rows = []
-        for i, document in enumerate(documents_of(X)):
+        for i, document in enumerate(Documents(X).source):
             places = [self._places_[w] for w in tokens_of(document, self.tokenizer, i) if w in self._places_]
             rows.append(self.vectors_[places].mean(axis=0) if places else np.zeros(self._n_features_out, np.float32))
         return np.array(rows, dtype=np.float32).reshape(len(rows), self._n_features_out)
