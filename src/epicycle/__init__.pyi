@@ -104,12 +104,15 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    ICA as ICA,
     NMF as NMF,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
+    FastICA as FastICA,
     MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
+    fastica as fastica,
     non_negative_factorization as non_negative_factorization,
 )
 from .discriminant import (

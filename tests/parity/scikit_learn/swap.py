@@ -46,6 +46,7 @@ MODULES = (
 PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
+    "fastica",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
