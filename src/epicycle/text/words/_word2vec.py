@@ -56,7 +56,7 @@ class Word2Vec(WordLearner):
     >>> texts = ["the cat sat on the mat", "the dog sat on the rug", "a cat and a dog met"] * 200
     >>> model = Word2Vec(vector_size=16, min_count=1, random_state=0).fit(texts)
     >>> model.vectors_.shape, model.similarity("cat", "dog") > model.similarity("cat", "on")
-    ((11, 16), True)
+    ((10, 16), True)
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
