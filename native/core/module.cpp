@@ -38,6 +38,7 @@ void bind_pomdp(nb::module_ &m);
 void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_scaling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
 void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
@@ -76,7 +77,8 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
-    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods.", {bind_manifold});
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling.",
+         {bind_manifold, bind_scaling});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
          {bind_neighbors, bind_kernel_density});

@@ -208,9 +208,12 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .manifold import (
+    MDS as MDS,
+    ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
     locally_linear_embedding as locally_linear_embedding,
+    smacof as smacof,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
