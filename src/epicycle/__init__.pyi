@@ -260,9 +260,11 @@ from .svm import (
 )
 from .text import (
     CountVectorizer as CountVectorizer,
+    GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
+    Word2Vec as Word2Vec,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,
