@@ -24,7 +24,7 @@ ODD = np.concatenate([X[:40], X[:10] + 8 * X.std(axis=0) * np.where(np.arange(4)
 LABEL = np.arange(50) >= 40
 DETECTORS = [
     GaussianAnomalyDetector(),
-    GaussianAnomalyDetector(covariance="multivariate", transform="auto"),
+    GaussianAnomalyDetector(covariance="multivariate", transforms="auto"),
     MixtureAnomalyDetector(2, random_state=0),
     PCAAnomalyDetector(2),
     PCAAnomalyDetector(0.8, statistic="residual", scale=False),
@@ -61,7 +61,7 @@ def test_densities_in_closed_form():
 )
 def test_transforms_are_chosen_by_normality(draw, exponent):
     column = draw(np.random.default_rng(3), 3000)[:, None]
-    model = GaussianAnomalyDetector(transform="auto", contamination=0.01).fit(column)
+    model = GaussianAnomalyDetector(transforms="auto", contamination=0.01).fit(column)
     assert model.exponent_[0] == pytest.approx(exponent, abs=0.26 if exponent == 0.25 else 0)
     assert (model.transforms_ == {}) == (exponent == 1.0)
     skew = lambda t: abs(np.mean(((t - t.mean()) / t.std()) ** 3))  # noqa: E731
@@ -221,7 +221,7 @@ def test_any_scale_gives_the_same_answer_and_no_nan(scale, n, constant, seed):
     if constant:
         table[:, 1] = 7.0
     for model in (
-        GaussianAnomalyDetector(transform="auto"),
+        GaussianAnomalyDetector(transforms="auto"),
         GaussianAnomalyDetector(covariance="multivariate"),
         PCAAnomalyDetector(1),
     ):

@@ -27,14 +27,14 @@ class GaussianAnomalyDetector(DensityDetector):
               - \tfrac p2 \log 2\pi, \qquad y_j = \frac{t_j - \mu_j}{\sigma_j}, \quad t_j = T_j(x_j)
 
     with R the identity for independent columns, or the correlation of all. Columns are measured in halves of their
-    range, and with ``transform="auto"`` bent to be as normal as possible: :math:`T_j` is the identity,
+    range, and with ``transforms="auto"`` bent to be as normal as possible: :math:`T_j` is the identity,
     :math:`\log(x + c)` or :math:`(x + c)^a`, whichever has the largest likelihood. All of it are sums over rows.
 
     Parameters
     ----------
     covariance : {"independent", "multivariate"}, default="independent"
         Whether columns are independent; "multivariate" sees rows whose columns do not fit together.
-    transform : {"none", "auto"}, default="none"
+    transforms : {"none", "auto"}, default="none"
         Whether columns are transformed.
     shrinkage : float, default=1e-9
         R becomes ``(1 - shrinkage) R + shrinkage I``, so that columns that follow from others can be inverted.
@@ -63,7 +63,7 @@ class GaussianAnomalyDetector(DensityDetector):
     >>> from epicycle import GaussianAnomalyDetector
     >>> rng = np.random.default_rng(0)
     >>> X = np.column_stack([rng.normal(size=500), rng.lognormal(size=500)])
-    >>> model = GaussianAnomalyDetector(transform="auto", contamination=0.01).fit(X)
+    >>> model = GaussianAnomalyDetector(transforms="auto", contamination=0.01).fit(X)
     >>> model.predict([[0.0, 1.0], [0.0, 200.0]])
     array([ 1, -1])
     >>> model.explain([[0.0, 200.0]]).argmax()
@@ -72,13 +72,13 @@ class GaussianAnomalyDetector(DensityDetector):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "covariance": Choice("independent", "multivariate"),
-        "transform": Choice("none", "auto"),
+        "transforms": Choice("none", "auto"),
         "shrinkage": Real(minimum=0, maximum=1),
         **DensityDetector._parameters,
     }
 
     covariance: str
-    transform: str
+    transforms: str
     shrinkage: float
     location_: np.ndarray
     deviation_: np.ndarray
@@ -95,7 +95,7 @@ class GaussianAnomalyDetector(DensityDetector):
         self,
         *,
         covariance: str = "independent",
-        transform: str = "none",
+        transforms: str = "none",
         shrinkage: float = 1e-9,
         contamination: float = 0.1,
         threshold: str = "auto",
@@ -103,7 +103,7 @@ class GaussianAnomalyDetector(DensityDetector):
     ) -> None: ...
 
     def _fit_model(self, data: Data) -> None:
-        columns, weight = fit_columns(data, transform=self.transform == "auto", n_jobs=self.n_jobs)
+        columns, weight = fit_columns(data, transform=self.transforms == "auto", n_jobs=self.n_jobs)
         self.centre_, self.range_, self.shift_ = columns.centre, columns.scale, columns.shift
         self.exponent_, self.least_ = columns.exponent, columns.least
         self.location_, self.deviation_ = columns.mean, columns.deviation

@@ -11,7 +11,7 @@ from epicycle.anomaly._density_detector import DensityDetector
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, Real
 from epicycle.core._random import seed_of
-from epicycle.core._solution import Solution
+from epicycle.core._settings import config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
@@ -45,7 +45,7 @@ class MixtureAnomalyDetector(DensityDetector):
     Attributes
     ----------
     mixture_ : GaussianMixture
-        The fitted mixture.
+        The fitted mixture; its `history_` has the steps of the climb.
     n_components_ : int
     criteria_ : dict of int to float
         BIC of the numbers that were tried; empty where the number was given.
@@ -108,15 +108,14 @@ class MixtureAnomalyDetector(DensityDetector):
             n_jobs=self.n_jobs,
         )
         self.criteria_: dict[int, float] = {}
-        if self.n_components == "bic":
-            chosen = choose(model, data, range(1, int(self.max_components) + 1), "bic", None)
-            model, self.criteria_ = chosen.model, chosen.scores
-        else:
-            model.fit(data)
+        with config(on_nonconvergence="ignore"):  # told once, below
+            if self.n_components == "bic":
+                chosen = choose(model, data, range(1, int(self.max_components) + 1), "bic", None)
+                model, self.criteria_ = chosen.model, chosen.scores
+            else:
+                model.fit(data)
         self.mixture_, self.n_components_ = model, int(model.n_components)
-        value, reason = -float(model.lower_bound_), "converged" if model.converged_ else "max_iter"
-        evidence = model.history_, model.certificate_, int(model.n_iter_), reason
-        self._conclude(Solution(np.asarray(model.weights_, dtype=np.float64), value, *evidence))
+        self._conclude_directly(model.certificate_, x=model.weights_, objective=-float(model.lower_bound_))
 
     def _scores(self, data: Data) -> Any:
         return self.mixture_.score_samples(data)
