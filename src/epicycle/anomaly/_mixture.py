@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+from sklearn.base import clone
 
 from epicycle.anomaly._density_detector import DensityDetector
 from epicycle.core._arguments import SharedArguments
+from epicycle.core._exceptions import ConvergenceError, DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, Real
 from epicycle.core._random import seed_of
 from epicycle.core._settings import config
@@ -16,8 +18,9 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.mixture import GaussianMixture
-from epicycle.mixture._choose_k import choose
 from epicycle.mixture._covariances import factors_of_roots
+
+_PATIENCE = 3  # numbers of components without a lower BIC
 
 
 class MixtureAnomalyDetector(DensityDetector):
@@ -30,7 +33,8 @@ class MixtureAnomalyDetector(DensityDetector):
     Parameters
     ----------
     n_components : int or "bic", default="bic"
-        Number of components; "bic" takes that of the lowest BIC from 1 to `max_components`.
+        Number of components; "bic" takes that of the lowest BIC from 1 to `max_components`, and ends after three
+        numbers that are no better.
     max_components : int, default=6
         Largest number that "bic" tries.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
@@ -110,8 +114,7 @@ class MixtureAnomalyDetector(DensityDetector):
         self.criteria_: dict[int, float] = {}
         with config(on_nonconvergence="ignore"):  # told once, below
             if self.n_components == "bic":
-                chosen = choose(model, data, range(1, int(self.max_components) + 1), "bic", None)
-                model, self.criteria_ = chosen.model, chosen.scores
+                model, self.criteria_ = _lowest_bic(model, data, int(self.max_components))
             else:
                 model.fit(data)
         self.mixture_, self.n_components_ = model, int(model.n_components)
@@ -132,3 +135,22 @@ class MixtureAnomalyDetector(DensityDetector):
             part = D * D * W**2 if W.ndim == 1 else D * ((D @ W.T) @ W)
             out += share[:, k, None] * part / 2
         return out
+
+
+def _lowest_bic(model: GaussianMixture, data: Data, most: int) -> tuple[GaussianMixture, dict[int, float]]:
+    """(the mixture of the lowest BIC, BIC by number of components)."""
+    best: Any = None
+    criteria: dict[int, float] = {}
+    for k in range(1, most + 1):
+        try:
+            tried = clone(model).set_params(n_components=k).fit(data)
+        except (DataError, ConvergenceError):  # more components than the rows can bear
+            if best is None:
+                raise
+            break
+        criteria[k] = float(tried.bic(data))
+        if best is None or criteria[k] < criteria[int(best.n_components)]:
+            best = tried
+        elif k - int(best.n_components) >= _PATIENCE:
+            break
+    return best, criteria
