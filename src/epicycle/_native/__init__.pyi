@@ -7,6 +7,7 @@ from epicycle._native import (
     cluster as cluster,
     control as control,
     core as core,
+    decomposition as decomposition,
     glm as glm,
     graph as graph,
     hmm as hmm,
@@ -19,5 +20,7 @@ from epicycle._native import (
     online as online,
     recommend as recommend,
     svm as svm,
+    text as text,
     tree as tree,
+    words as words,
 )

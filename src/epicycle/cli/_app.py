@@ -261,6 +261,54 @@ def _plan(
     run_plan(model, method=method, discount=discount, tol=tol, out=out, as_json=json, n_jobs=jobs)
 
 
+@app.command("recommend")
+def _recommend(
+    data: Data,
+    user: Annotated[str, typer.Option("--user", metavar="COLUMN", help="The column of users.")],
+    item: Annotated[str, typer.Option("--item", metavar="COLUMN", help="The column of items.")],
+    rating: Annotated[str, typer.Option("--rating", metavar="COLUMN", help="The column of ratings.")],
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="COLUMN", help="The column of time; the last ratings are tested on."),
+    ] = None,
+    items: Annotated[
+        str | None,
+        typer.Option("--items", metavar="FILE", help="A table that describes the items, with the column of --item."),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Items that are recommended to each user.")] = 10,
+    no_header: NoHeader = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Where to write; by default epicycle-NAME-recommendations in this folder."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recommend items to users: choose a model of the ratings, test it on the last of them, write lists for all.
+
+    Writes recommendations.csv, model.epi, report.html and report.json into DIR.
+    """
+    from epicycle.cli._recommend import run_recommendations
+
+    run_recommendations(
+        data,
+        user=user,
+        item=item,
+        rating=rating,
+        time=time,
+        items=items,
+        n=top,
+        header=not no_header,
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
+
+
 @app.command("predict")
 def _predict(
     model: Model,

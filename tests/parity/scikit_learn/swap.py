@@ -31,11 +31,13 @@ MODULES = (
     "decomposition",
     "discriminant_analysis",
     "ensemble",
+    "feature_extraction.text",
     "gaussian_process",
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
     "manifold",
+    "manifold._mds",
     "naive_bayes",
     "neighbors",
     "svm",
@@ -45,14 +47,17 @@ MODULES = (
 PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
+    "fastica",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
     "linkage_tree",
     "locally_linear_embedding",
+    "non_negative_factorization",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "smacof",
     "ward_tree",
 }
 
