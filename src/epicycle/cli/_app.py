@@ -189,13 +189,19 @@ def _cluster(
 @app.command("effect")
 def _effect(
     data: Data,
-    treatment: Annotated[str, typer.Option("--treatment", metavar="COLUMN", help="The column of two values.")],
+    treatment: Annotated[str, typer.Option("--treatment", metavar="COLUMN", help="The column of two or a few values.")],
     outcome: Annotated[str, typer.Option("--outcome", metavar="COLUMN", help="The column that it acts on.")],
     graph: Annotated[
         str | None,
         typer.Option(
             "--graph", metavar="FILE", help="The causal graph: a file, or text such as 'a -> t -> y; a -> y'."
         ),
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option("--control", metavar="VALUE", help="Value to compare with; by default the first.")
+    ] = None,
+    level: Annotated[
+        str | None, typer.Option("--level", metavar="VALUE", help="Value to compare; by default the last.")
     ] = None,
     no_header: NoHeader = False,
     drop: Drop = None,
@@ -219,6 +225,8 @@ def _effect(
         treatment=treatment,
         outcome=outcome,
         graph=graph,
+        control=control,
+        level=level,
         header=not no_header,
         drop=tuple(drop or ()),
         repeats=repeats,

@@ -279,6 +279,7 @@ class EffectRecord(TypedDict, total=False):
     sensitivity: Mapping[str, Any]
     refutations: Sequence[Mapping[str, Any]]  # "name", "passed", "verdict"
     instrument: Mapping[str, Any]
+    contrasts: Sequence[Mapping[str, Any]]  # "level", "rows", "effect", "lower", "upper"
     doubts: Sequence[str]
     failed: Sequence[str]
     rows: int
