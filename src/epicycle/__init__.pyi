@@ -21,6 +21,7 @@ from . import (
     kernel as kernel,
     linear as linear,
     metrics as metrics,
+    manifold as manifold,
     mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
@@ -192,6 +193,9 @@ from .linear import (
     orthogonal_mp_gram as orthogonal_mp_gram,
     ridge_regression as ridge_regression,
     shrink_means as shrink_means,
+)
+from .manifold import (
+    TSNE as TSNE,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,

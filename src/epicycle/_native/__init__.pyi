@@ -12,6 +12,7 @@ from epicycle._native import (
     kernel as kernel,
     linear as linear,
     local as local,
+    manifold as manifold,
     mixture as mixture,
     neighbors as neighbors,
     online as online,

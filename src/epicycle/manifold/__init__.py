@@ -1,0 +1,5 @@
+"""Embeddings: places in few dimensions for rows of many."""
+
+from epicycle.manifold._tsne import TSNE
+
+__all__ = ["TSNE"]
