@@ -117,6 +117,7 @@ FAMILIES = {
     "mixture._choose_k": "the choice of the number of components",
     "mixture._linear_mixture": "mixtures over exponential families that are linear in x",
     "neighbors._classification": "as in scikit-learn",
+    "metrics._neighborhoods": "neighbours in embeddings",
     "neighbors._graph": "as in scikit-learn",
     "kernels._kernel": "kernels and their hyper-parameters",
     "neighbors._regression": "as in scikit-learn",

@@ -70,7 +70,10 @@ def as_lists(data: Data) -> Data:
         tranMatProbs=P.tolist(),
         tranMatColumns=successor.tolist(),
     )
-    return {**data, "model": model}  # type: ignore[dict-item]
+    # It begins with the policy and values of the solution before, unless it is given others.
+    n = len(data["R"])
+    start = {"initPolicy": [0] * n, "initValueVector": [0.0] * n}
+    return {**data, "model": model, "start": start}  # type: ignore[dict-item]
 
 
 def mdpsolver_by(algorithm: str) -> Callable[[Data], Solution]:
@@ -78,7 +81,7 @@ def mdpsolver_by(algorithm: str) -> Callable[[Data], Solution]:
 
     def run(data: Data) -> Solution:
         model = data["model"]
-        model.solve(algorithm=algorithm, tolerance=TOL * 20, parallel=True)
+        model.solve(algorithm=algorithm, tolerance=TOL * 20, parallel=True, **data["start"])
         return {"values": np.asarray(model.getValueVector())}
 
     return run

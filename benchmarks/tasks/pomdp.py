@@ -46,14 +46,15 @@ def epicycle_backups(data: Data) -> Solution:
     import scipy.sparse as sp
 
     from epicycle._native import control as native
+    from epicycle.core._threads import n_threads
 
     n = data["R"].shape[1]
     P = sp.csr_array(data["P"].reshape(-1, n))
     P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
-    vectors = data["low"]
+    vectors, threads = data["low"], n_threads(1e9)  # as many as `point_based_value_iteration` takes for this size
     for _ in range(SWEEPS):
         model = (P, data["R"], data["O"], float(data["discount"]))
-        vectors, _, _ = native.belief_backup(*model, vectors, data["B"], 1)
+        vectors, _, _ = native.belief_backup(*model, vectors, data["B"], threads)
     return {"values": (data["B"] @ vectors.T).max(axis=1)}
 
 

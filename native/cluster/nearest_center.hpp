@@ -15,10 +15,10 @@
 
 #include "core/rows.hpp"
 #include "core/simd.hpp"
+#include "core/tiles.hpp"
 
 namespace epicycle {
 
-constexpr std::size_t TILE = 16;
 constexpr std::size_t LANES = 8;  // centres that a sparse row is multiplied with at a time, in registers
 
 // The centres, about the origin that is taken from the rows, in tiles (tile, column, lane); lanes beyond k score +inf.
@@ -48,28 +48,6 @@ struct Centers {
     }
     std::size_t width() const { return tiles * TILE; }
 };
-
-// Scores of four rows for one tile.
-EPICYCLE_CLONES inline void tile_scores(const double *const x[4], const double *c, const double *half, std::size_t p,
-                                        double *const out[4]) {
-    double a0[TILE] = {}, a1[TILE] = {}, a2[TILE] = {}, a3[TILE] = {};
-    for (std::size_t j = 0; j < p; ++j) {
-        const double *cj = c + j * TILE;
-        const double x0 = x[0][j], x1 = x[1][j], x2 = x[2][j], x3 = x[3][j];
-        for (std::size_t l = 0; l < TILE; ++l) {
-            a0[l] += x0 * cj[l];
-            a1[l] += x1 * cj[l];
-            a2[l] += x2 * cj[l];
-            a3[l] += x3 * cj[l];
-        }
-    }
-    for (std::size_t l = 0; l < TILE; ++l) {
-        out[0][l] = half[l] - a0[l];
-        out[1][l] = half[l] - a1[l];
-        out[2][l] = half[l] - a2[l];
-        out[3][l] = half[l] - a3[l];
-    }
-}
 
 EPICYCLE_CLONES inline double own_score(const double *x, const double *c, double half, std::size_t p) {
     double sum = 0.0;

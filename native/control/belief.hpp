@@ -12,6 +12,7 @@
 
 #include "core/rows.hpp"
 #include "core/sparse.hpp"
+#include "core/tiles.hpp"
 
 namespace epicycle {
 
@@ -155,35 +156,84 @@ struct UpperBound {
     }
 };
 
+// The vectors in tiles, for many products with the same ones; lanes beyond the last vector repeat the first.
+struct VectorTiles {
+    std::size_t states, count;
+    std::vector<double> lanes;
+
+    VectorTiles(const double *vectors, std::size_t count, std::size_t states)
+        : states(states), count(count), lanes((count + TILE - 1) / TILE * TILE * states) {
+        for (std::size_t k = 0; k < lanes.size() / std::max<std::size_t>(states, 1); ++k)
+            for (std::size_t s = 0; s < states; ++s)
+                lanes[(k / TILE * states + s) * TILE + k % TILE] = vectors[(k < count ? k : 0) * states + s];
+    }
+
+    // The best vector for each of four beliefs, the first of equals.
+    void best(const double *const b[4], Best out[4]) const {
+        constexpr double zero[TILE] = {};
+        double score[4][TILE];
+        double *const to[4] = {score[0], score[1], score[2], score[3]};
+        for (std::size_t first = 0; first < count; first += TILE) {
+            tile_scores(b, lanes.data() + first * states, zero, states, to);
+            const std::size_t size = std::min(TILE, count - first);
+            for (std::size_t i = 0; i < 4; ++i)
+                for (std::size_t l = 0; l < size; ++l)
+                    if (-score[i][l] > out[i].value) out[i] = {first + l, -score[i][l]};
+        }
+    }
+};
+
 // Room for one backup.
 struct BackupRoom {
     std::vector<double> moved, part, future;
-    std::vector<std::size_t> choice, best;
+    std::vector<std::size_t> choice, best, likely;
     explicit BackupRoom(const BeliefProcess &m)
-        : moved(m.states), part(m.states), future(m.states), choice(m.observations), best(m.observations) {}
+        : moved(m.states), part(m.states * m.observations), future(m.states), choice(m.observations),
+          best(m.observations) {}
 };
 
+// For each observation after an action that led to the beliefs `room.moved`, the best vector; returns the sum of
+// values.
+inline double choose(const BeliefProcess &m, const double *vectors, std::size_t count, const VectorTiles *tiles,
+                     std::size_t a, BackupRoom &room) {
+    const std::size_t n = m.states;
+    std::fill(room.part.begin(), room.part.end(), 0.0);
+    for (std::size_t s = 0; s < n; ++s)
+        if (room.moved[s] != 0.0)
+            for (std::size_t o = 0; o < m.observations; ++o) room.part[o * n + s] = room.moved[s] * m.seen(a, s)[o];
+    room.likely.clear();
+    for (std::size_t o = 0; o < m.observations; ++o) {
+        const double *part = room.part.data() + o * n;
+        if (std::any_of(part, part + n, [](double x) { return x != 0.0; })) room.likely.push_back(o);
+    }
+    std::fill(room.choice.begin(), room.choice.end(), std::size_t{0});
+    double value = 0.0;
+    for (std::size_t i = 0; i < room.likely.size(); i += tiles ? 4 : 1) {
+        const std::size_t size = tiles ? std::min<std::size_t>(4, room.likely.size() - i) : 1;
+        Best next[4];
+        const double *b[4];
+        for (std::size_t j = 0; j < 4; ++j) b[j] = room.part.data() + room.likely[i + std::min(j, size - 1)] * n;
+        if (tiles)
+            tiles->best(b, next);
+        else
+            next[0] = best_vector(vectors, count, b[0], n);
+        for (std::size_t j = 0; j < size; ++j) {
+            room.choice[room.likely[i + j]] = next[j].index;
+            value += next[j].value;
+        }
+    }
+    return value;
+}
+
 // Point-based backup at b: the vector of the best first action with, after each observation, the best of the given
-// vectors. Writes the vector, returns action and value.
+// vectors, which may also stand in tiles. Writes the vector, returns action and value.
 inline Best backup(const BeliefProcess &m, const double *vectors, std::size_t count, const double *b, double *out,
-                   BackupRoom &room) {
+                   BackupRoom &room, const VectorTiles *tiles = nullptr) {
     Best best;
     const std::size_t n = m.states;
     for (std::size_t a = 0; a < m.actions; ++a) {
         m.move(b, a, room.moved.data());
-        double value = 0.0;
-        for (std::size_t o = 0; o < m.observations; ++o) {
-            double mass = 0.0;
-            for (std::size_t s = 0; s < n; ++s) {
-                room.part[s] = room.moved[s] == 0.0 ? 0.0 : room.moved[s] * m.seen(a, s)[o];
-                mass += room.part[s];
-            }
-            room.choice[o] = 0;
-            if (mass == 0.0) continue;
-            const Best next = best_vector(vectors, count, room.part.data(), n);
-            room.choice[o] = next.index;
-            value += next.value;
-        }
+        double value = choose(m, vectors, count, tiles, a, room);
         value = m.immediate(b, a) + m.discount * value;
         if (value > best.value) {
             best = {a, value};

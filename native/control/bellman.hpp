@@ -106,28 +106,66 @@ Change improve_in_place(const DecisionProcess<I> &m, double *v, std::int64_t *ch
     return change;
 }
 
-// At most `sweeps` applications of the operator of one policy, v = R + discount P v over the chosen pairs, until the
-// span of the change is at most `stop`; `other` is room for as many values. The change is that of the
-// last sweep.
+// The chain of one policy, its rows next to each other: sweeps over it read memory in order, which those over chosen
+// rows of P do not. State s is pair s; a terminal one has an empty row and a reward that is its value.
 template <class I>
-Change evaluate(const DecisionProcess<I> &m, const std::int64_t *choice, double *v, double *other, std::size_t sweeps,
-                double stop, int threads) {
+struct Chain {
+    std::vector<I> indptr, indices;
+    std::vector<double> data, reward;
+
+    Chain(const DecisionProcess<I> &m, const std::int64_t *choice, const double *v, int threads)
+        : indptr(m.states() + 1), reward(m.states()) {
+        const std::size_t n = m.states();
+        for (std::size_t s = 0; s < n; ++s) {
+            const auto k = static_cast<std::size_t>(choice[s]);
+            indptr[s + 1] = choice[s] < 0 ? indptr[s] : indptr[s] + (m.P.indptr[k + 1] - m.P.indptr[k]);
+        }
+        indices.resize(static_cast<std::size_t>(indptr[n]));
+        data.resize(indices.size());
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+        for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(n); ++i) {
+            const auto s = static_cast<std::size_t>(i);
+            reward[s] = choice[s] < 0 ? v[s] : m.reward[choice[s]];
+            if (choice[s] < 0) continue;
+            const auto from = static_cast<std::size_t>(m.P.indptr[choice[s]]);
+            const auto size = static_cast<std::size_t>(indptr[s + 1] - indptr[s]);
+            std::copy_n(m.P.indices + from, size, indices.begin() + indptr[s]);
+            std::copy_n(m.P.data + from, size, data.begin() + indptr[s]);
+        }
+    }
+
+    DecisionProcess<I> process(const DecisionProcess<I> &m) const {
+        const std::size_t n = m.states();
+        return {{data.data(), indices.data(), indptr.data(), n, n}, reward.data(), m.first, m.discount};
+    }
+};
+
+// At most `sweeps` applications of the operator of one policy, v = R + discount P v over the chosen pairs, until the
+// span of the change is at most `stop`, with zero in it if the process `ends` somewhere. The change is that of the last
+// sweep.
+template <class I, class Poll>
+Change evaluate(const DecisionProcess<I> &m, const std::int64_t *choice, double *v, std::size_t sweeps, double stop,
+                bool ends, int threads, Poll poll) {
     const auto n = static_cast<std::ptrdiff_t>(m.states());
+    const Chain<I> chain(m, choice, v, threads);
+    const DecisionProcess<I> policy = chain.process(m);
+    std::vector<double> other(m.states());
+    const double least = ends ? 0.0 : std::numeric_limits<double>::infinity();
     double low = 0.0, high = 0.0;
-    double *from = v, *to = other;
+    double *from = v, *to = other.data();
     for (std::size_t sweep = 0; sweep < sweeps; ++sweep) {
-        low = std::numeric_limits<double>::infinity(), high = -low;
+        low = least, high = -least;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min : low) \
     reduction(max : high) if (threads > 1)
         for (std::ptrdiff_t s = 0; s < n; ++s) {
-            to[s] = from[s];
+            to[s] = policy.backup(static_cast<std::size_t>(s), from);
             if (choice[s] < 0) continue;
-            to[s] = m.backup(static_cast<std::size_t>(choice[s]), from);
             low = std::min(low, to[s] - from[s]);
             high = std::max(high, to[s] - from[s]);
         }
         std::swap(from, to);
         if (high - low <= stop) break;
+        poll();
     }
     if (from != v) std::copy(from, from + n, v);
     return {low, high};

@@ -23,7 +23,7 @@ void require_choice(const DecisionProcess<I> &m, const InOut1<std::int64_t> &cho
     require(choice.shape(0) == m.states(), expected);
     for (std::size_t s = 0; s < m.states(); ++s) {
         const std::int64_t k = choice.data()[s];
-        require(k == -1 || (k >= 0 && static_cast<std::size_t>(k) < m.P.rows), expected);
+        require(k == -1 || (k >= m.first[s] && k < m.first[s + 1]), expected);
     }
 }
 
@@ -96,21 +96,20 @@ void bind_bellman(nb::module_ &m) {
     m.def(
         "evaluate",
         [](P matrix, Vector<double> reward, Vector<std::int64_t> first, double discount, InOut1<std::int64_t> choice,
-           InOut1<double> values, std::size_t sweeps, int threads, double stop) {
+           InOut1<double> values, std::size_t sweeps, int threads, double stop, bool ends) {
             constexpr const char *expected =
                 "evaluate: expected P (pairs, states) as CSR, reward (pairs,), first (states + 1,) rising from 0 to "
-                "pairs, choice (states,) of pairs or -1, values (states,)";
+                "pairs, choice (states,) of their own pairs or -1, values (states,)";
             const auto mdp = process(matrix, reward, first, discount, expected);
             require(values.shape(0) == mdp.states(), expected);
             require_choice(mdp, choice, expected);
             const int size = team(threads);
             nb::gil_scoped_release nogil;
-            std::vector<double> other(mdp.states());
-            const Change c = evaluate(mdp, choice.data(), values.data(), other.data(), sweeps, stop, size);
+            const Change c = evaluate(mdp, choice.data(), values.data(), sweeps, stop, ends, size, Interrupts{});
             return std::make_tuple(c.low, c.high);
         },
         "P"_a.noconvert(), "reward"_a, "first"_a, "discount"_a, "choice"_a.noconvert(), "values"_a.noconvert(),
-        "sweeps"_a, "threads"_a, "stop"_a = -1.0);
+        "sweeps"_a, "threads"_a, "stop"_a = -1.0, "ends"_a = true);
     m.def(
         "sweep_by_priority",
         [](P matrix, Vector<double> reward, Vector<std::int64_t> first, double discount, P leads,

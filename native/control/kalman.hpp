@@ -224,42 +224,45 @@ double kalman_filter(const StateSpace &m, const double *y, const FilterStore &ou
     return total;
 }
 
-// Smoothed means and covariances, and, where wanted, cov(x(t + 1), x(t)) given everything. The filter's predictions
-// are read, and each time's observation is taken again to have its gains; while the model, the predictions and N stay
-// the same, only means are computed.
+// Smoothed means and covariances in place of the filter's predictions and, where wanted, cov(x(t + 1), x(t)) given
+// everything in place of the filtered covariance of t. Each time's observation is taken again to have its gains; while
+// the model, the predictions and N stay the same, only means are computed.
 class KalmanSmoother {
 public:
-    KalmanSmoother(const StateSpace &m, const double *y, const double *predicted_mean, const double *predicted_cov,
-                   const double *filtered_cov)
-        : m_(m), y_(y), mp_(predicted_mean), Pp_(predicted_cov), Pf_(filtered_cov), r_(m.n, 0.0), N_(m.n * m.n, 0.0),
-          last_(m.n * m.n, 0.0), work_(m.n * m.n), next_(m.n * m.n), vec_(m.n), step_(m),
+    KalmanSmoother(const StateSpace &m, const double *y, double *mean, double *predicted_cov, double *filtered_cov,
+                   bool lagged)
+        : m_(m), y_(y), mean_(mean), P_(predicted_cov), F_(filtered_cov), lagged_(lagged), r_(m.n, 0.0),
+          N_(m.n * m.n, 0.0), last_(m.n * m.n, 0.0), work_(m.n * m.n), next_(m.n * m.n), P_after_(m.n * m.n),
+          F_after_(m.n * m.n), vec_(m.n), step_(m),
           constant_(m.A.constant() && m.C.constant() && m.W.constant() && m.V.constant()) {}
 
     template <class Poll>
-    void run(double *mean, double *cov, double *lagged, Poll poll) {
+    void run(Poll poll) {
         const std::size_t n = m_.n, nn = n * n;
         bool settled = false, complete = false;
         for (std::size_t back = m_.steps; back-- > 0;) {
+            double *P = P_ + back * nn, *F = F_ + back * nn;
             const bool last = back + 1 == m_.steps, gap = any_missing(y_ + back * m_.p, m_.p);
-            const bool same = constant_ && !last && complete && !gap && equal(Pp_, back);
-            settled = settled && same && equal(Pf_, back);
+            const bool same = constant_ && !last && complete && !gap && std::equal(P, P + nn, P_after_.begin());
+            const bool equal = std::equal(F, F + nn, F_after_.begin());
+            settled = settled && same && equal;
+            if (!equal) std::copy(F, F + nn, F_after_.begin());
             if (!last) {
-                if (lagged && settled)
-                    std::copy(lagged + (back + 1) * nn, lagged + (back + 2) * nn, lagged + back * nn);
-                else if (lagged)
-                    lag(back, lagged + back * nn);
+                if (lagged_ && settled)
+                    std::copy(F + nn, F + 2 * nn, F);
+                else if (lagged_)
+                    lag(back, F);
                 move_back(m_.A.at(back), settled);
             }
-            std::copy(mp_ + back * n, mp_ + (back + 1) * n, step_.mean().begin());
-            if (!same) std::copy(Pp_ + back * nn, Pp_ + (back + 1) * nn, step_.cov().begin());
+            std::copy(mean_ + back * n, mean_ + (back + 1) * n, step_.mean().begin());
+            if (!same) std::copy(P, P + nn, step_.cov().begin()), std::copy(P, P + nn, P_after_.begin());
             step_.observe(back, y_ + back * m_.p, same);
             for (std::size_t i = step_.seen(); i-- > 0;) take(i, settled);
-            smoothed_mean(back, mean + back * n);
-            double *out = cov + back * nn;
+            smooth_mean(P, mean_ + back * n);
             if (settled)
-                std::copy(out + nn, out + 2 * nn, out);
+                std::copy(P + nn, P + 2 * nn, P);
             else
-                smoothed_cov(Pp_ + back * nn, out);
+                smooth_cov(P);
             // The step before this one ended with the same N, and with that at back + 1 the lagged covariance is the
             // one that will come again.
             if (!settled)
@@ -271,11 +274,6 @@ public:
     }
 
 private:
-    bool equal(const double *P, std::size_t t) const {
-        const std::size_t nn = m_.n * m_.n;
-        return std::equal(P + t * nn, P + (t + 1) * nn, P + (t + 1) * nn);
-    }
-
     double change() const {
         double most = 0.0, size = std::numeric_limits<double>::min();
         for (std::size_t e = 0; e < N_.size(); ++e) {
@@ -288,9 +286,9 @@ private:
     // (I - P(t+1) N(t+1)) A P_filtered(t); N is that before the observation of t + 1.
     void lag(std::size_t t, double *out) {
         const std::size_t n = m_.n;
-        product(m_.A.at(t), Pf_ + t * n * n, n, work_.data());
+        product(m_.A.at(t), F_after_.data(), n, work_.data());
         product(N_.data(), work_.data(), n, next_.data());
-        product(Pp_ + (t + 1) * n * n, next_.data(), n, out);
+        product(P_after_.data(), next_.data(), n, out);
         for (std::size_t e = 0; e < n * n; ++e) out[e] = work_[e] - out[e];
     }
 
@@ -326,29 +324,25 @@ private:
                 N_[a * n + c] += b[a] * b[c] * (1.0 / s + KNK) - b[a] * vec_[c] - vec_[a] * b[c];
     }
 
-    void smoothed_mean(std::size_t t, double *out) const {
+    void smooth_mean(const double *P, double *mean) const {
         const std::size_t n = m_.n;
-        for (std::size_t a = 0; a < n; ++a) {
-            double sum = mp_[t * n + a];
-            for (std::size_t k = 0; k < n; ++k) sum += Pp_[(t * n + a) * n + k] * r_[k];
-            out[a] = sum;
-        }
+        for (std::size_t a = 0; a < n; ++a)
+            for (std::size_t k = 0; k < n; ++k) mean[a] += P[a * n + k] * r_[k];
     }
 
-    void smoothed_cov(const double *P, double *out) {
+    void smooth_cov(double *P) {  // P - P N P
         const std::size_t n = m_.n;
         product(N_.data(), P, n, work_.data());
+        product(P, work_.data(), n, next_.data());
         for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t c = 0; c <= a; ++c) {
-                double sum = P[a * n + c];
-                for (std::size_t k = 0; k < n; ++k) sum -= P[a * n + k] * work_[k * n + c];
-                out[a * n + c] = out[c * n + a] = sum;
-            }
+            for (std::size_t c = 0; c <= a; ++c) P[c * n + a] = P[a * n + c] -= next_[a * n + c];
     }
 
     const StateSpace m_;
-    const double *y_, *mp_, *Pp_, *Pf_;
-    std::vector<double> r_, N_, last_, work_, next_, vec_;
+    const double *y_;
+    double *mean_, *P_, *F_;  // predicted, then smoothed; filtered, then lagged
+    const bool lagged_;
+    std::vector<double> r_, N_, last_, work_, next_, P_after_, F_after_, vec_;  // after: of the filter at back + 1
     KalmanStep step_;
     const bool constant_;
 };

@@ -7,6 +7,7 @@ namespace epicycle {
 namespace {
 
 using Series = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using InOutSeries = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 // (1, rows, columns) for all times, or (steps, rows, columns).
 OverTime over_time(const Series &x, std::size_t rows, std::size_t columns, std::size_t steps, const char *expected) {
@@ -44,51 +45,45 @@ void bind_kalman(nb::module_ &m) {
     m.def(
         "kalman_filter",
         [](RowMajor<double> y, Series A, Series C, Series W, Series V, RowMajor<double> a, RowMajor<double> c,
-           Vector<double> mean, RowMajor<double> cov, bool store, int form) {
+           Vector<double> mean, RowMajor<double> cov, int store, int form) {
             const std::size_t steps = y.shape(0);
             const StateSpace model = state_space(A, C, W, V, a, c, mean, cov, steps, EXPECTED);
             require(y.shape(1) == model.p, EXPECTED);
-            const std::size_t n = model.n, means = store ? steps * n : 0, covs = means * n;
-            std::vector<double> pm(means), pc(covs), fm(means), fc(covs), ll(store ? steps : 0);
+            // Predictions and filtered covariances are what the smoother reads; all is what users see.
+            const std::size_t n = model.n, kept = store > 0 ? steps : 0, all = store > 1 ? steps : 0;
+            auto pm = new_array<double>(kept, n), fm = new_array<double>(all, n);
+            auto pc = new_array<double>(kept, n, n), fc = new_array<double>(kept, n, n);
+            auto ll = new_array<double>(all);
             double total = 0.0;
             {
                 nb::gil_scoped_release nogil;
-                const auto pointer = [&](std::vector<double> &x) { return store ? x.data() : nullptr; };
-                const FilterStore out{pointer(pm), pointer(pc), pointer(fm), pointer(fc), pointer(ll)};
+                const FilterStore out{kept ? pm.data() : nullptr, kept ? pc.data() : nullptr, all ? fm.data() : nullptr,
+                                      kept ? fc.data() : nullptr, all ? ll.data() : nullptr};
                 total = form == 1   ? kalman_filter<SquareRootStep>(model, y.data(), out, Interrupts{})
                         : form == 2 ? kalman_filter<InformationStep>(model, y.data(), out, Interrupts{})
                                     : kalman_filter<KalmanStep>(model, y.data(), out, Interrupts{});
             }
-            const std::size_t kept = store ? steps : 0;
-            return nb::make_tuple(total, array_out(std::move(pm), kept, n), array_out(std::move(pc), kept, n, n),
-                                  array_out(std::move(fm), kept, n), array_out(std::move(fc), kept, n, n),
-                                  array_out(std::move(ll)));
+            return nb::make_tuple(total, pm, pc, fm, fc, ll);
         },
         "y"_a, "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a, "store"_a, "form"_a);
     m.def(
         "kalman_smoother",
         [](RowMajor<double> y, Series A, Series C, Series W, Series V, RowMajor<double> a, RowMajor<double> c,
-           Vector<double> mean, RowMajor<double> cov, RowMajor<double> predicted_mean, Series predicted_cov,
-           Series filtered_cov, bool lagged) {
+           Vector<double> mean, RowMajor<double> cov, InOut2<double> predicted_mean, InOutSeries predicted_cov,
+           InOutSeries filtered_cov, bool lagged) {
             const std::size_t steps = y.shape(0);
             const StateSpace model = state_space(A, C, W, V, a, c, mean, cov, steps, EXPECTED);
             const std::size_t n = model.n;
             require(y.shape(1) == model.p && predicted_mean.shape(0) == steps && predicted_mean.shape(1) == n,
                     EXPECTED);
-            for (const Series *given : {&predicted_cov, &filtered_cov})
+            for (const InOutSeries *given : {&predicted_cov, &filtered_cov})
                 require(given->shape(0) == steps && given->shape(1) == n && given->shape(2) == n, EXPECTED);
-            const std::size_t pairs = lagged && steps > 0 ? steps - 1 : 0;
-            std::vector<double> sm(steps * n), sc(steps * n * n), lag(pairs * n * n);
-            {
-                nb::gil_scoped_release nogil;
-                KalmanSmoother(model, y.data(), predicted_mean.data(), predicted_cov.data(), filtered_cov.data())
-                    .run(sm.data(), sc.data(), lagged ? lag.data() : nullptr, Interrupts{});
-            }
-            return nb::make_tuple(array_out(std::move(sm), steps, n), array_out(std::move(sc), steps, n, n),
-                                  array_out(std::move(lag), pairs, n, n));
+            nb::gil_scoped_release nogil;
+            KalmanSmoother(model, y.data(), predicted_mean.data(), predicted_cov.data(), filtered_cov.data(), lagged)
+                .run(Interrupts{});
         },
-        "y"_a, "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a, "predicted_mean"_a, "predicted_cov"_a,
-        "filtered_cov"_a, "lagged"_a);
+        "y"_a, "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a, "predicted_mean"_a.noconvert(),
+        "predicted_cov"_a.noconvert(), "filtered_cov"_a.noconvert(), "lagged"_a);
 }
 
 }  // namespace epicycle

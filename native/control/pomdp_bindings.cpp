@@ -64,6 +64,7 @@ void bind_backups(nb::module_ &m) {
             std::vector<std::int64_t> action(count);
             {
                 nb::gil_scoped_release nogil;
+                const VectorTiles tiles(vectors.data(), vectors.shape(0), n);
 #pragma omp parallel num_threads(size) if (size > 1)
                 {
                     BackupRoom room(model);
@@ -71,7 +72,7 @@ void bind_backups(nb::module_ &m) {
                     for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(count); ++i) {
                         const auto k = static_cast<std::size_t>(i);
                         const Best best = backup(model, vectors.data(), vectors.shape(0), beliefs.data() + k * n,
-                                                 out.data() + k * n, room);
+                                                 out.data() + k * n, room, &tiles);
                         action[k] = static_cast<std::int64_t>(best.index);
                         value[k] = best.value;
                     }

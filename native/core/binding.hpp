@@ -189,6 +189,15 @@ auto array_out(std::vector<T> values, Sizes... shape) {
     return nb::ndarray<nb::numpy, T, nb::ndim<dimensions>>(held->data(), dimensions, sizes.data(), owner);
 }
 
+// A new array of this shape for Python, its entries not yet written: for large results, of which each is written once.
+template <class T, class... Sizes>
+auto new_array(Sizes... shape) {
+    const std::array<std::size_t, sizeof...(shape)> sizes{static_cast<std::size_t>(shape)...};
+    T *held = new T[(static_cast<std::size_t>(shape) * ...)];
+    nb::capsule owner(held, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<sizeof...(shape)>>(held, sizes.size(), sizes.data(), owner);
+}
+
 // Looks for Ctrl-C at most ten times a second, from a kernel that runs without the GIL.
 struct Interrupts {
     using Clock = std::chrono::steady_clock;

@@ -20,8 +20,8 @@ from . import (
     io as io,
     kernel as kernel,
     linear as linear,
-    metrics as metrics,
     manifold as manifold,
+    metrics as metrics,
     mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
@@ -196,6 +196,9 @@ from .linear import (
 )
 from .manifold import (
     TSNE as TSNE,
+    Isomap as Isomap,
+    LocallyLinearEmbedding as LocallyLinearEmbedding,
+    locally_linear_embedding as locally_linear_embedding,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,

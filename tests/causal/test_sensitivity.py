@@ -22,9 +22,13 @@ from epicycle.exceptions import DataError, ParameterError
 
 
 def test_e_values_of_vanderweele_and_ding():
-    """Annals of Internal Medicine 167 (2017): smoking and lung cancer, breastfeeding and respiratory death."""
+    """Annals of Internal Medicine 167 (2017), also in the tests of the authors' package EValue (cases of the Annals).
+
+    Smoking and lung cancer is the table 397, 78557, 51, 108778 of Hammond and Horn, 20.95 and 15.52 in section 17.3
+    of Ding, *A First Course in Causal Inference* (2024); the other is breastfeeding and death by respiratory infection.
+    """
     smoking = e_value(10.73, (8.02, 14.36))
-    assert (round(smoking.point, 1), round(smoking.limit, 1)) == (20.9, 15.5)
+    assert (round(smoking.point, 2), round(smoking.limit, 2)) == (20.95, 15.52)
     feeding = e_value(3.9, (1.8, 8.7))
     assert (round(feeding.point, 1), round(feeding.limit, 1)) == (7.3, 3.0)
     assert e_value(1 / 3.9, (1 / 8.7, 1 / 1.8)).limit == pytest.approx(feeding.limit)  # protective effects alike
@@ -53,7 +57,7 @@ NEIGHBOUR += [22, 25, 16, 13, 11, 13]
 
 
 def test_lead_of_rosenbaums_observational_studies():
-    """Table 4.1 of the second edition (2002): 0.0388, 0.0468 and 0.0740."""
+    """Chapter 4 of the second edition (2002): 0.0388, 0.0468 and 0.0740; the pairs are those of rbounds::psens in R."""
     found = rosenbaum_bounds(EXPOSED, NEIGHBOUR, gamma=[1, 4, 4.25, 5])
     assert found.statistic == 527
     assert_allclose(found.upper[1:], [0.0388, 0.0468, 0.0740], atol=5e-5)
@@ -79,15 +83,19 @@ def test_rosenbaums_moments_are_those_of_all_signs():
 
 
 def test_darfur_of_cinelli_and_hazlett():
-    """Table 1 and figure 2 of the paper (Journal of the Royal Statistical Society B 82, 2020)."""
-    darfur = OmittedVariableBias(0.0973158, 0.0232570, 783, {"female": (0.00907837, 0.1090297)})
-    assert darfur.partial_r2 == pytest.approx(0.02187, abs=5e-5)
-    assert darfur.robustness_value() == pytest.approx(0.13878, abs=5e-5)
-    assert darfur.robustness_value(alpha=0.05) == pytest.approx(0.07626, abs=5e-5)
+    """Section 5 of the paper (Journal of the Royal Statistical Society B 82, 2020).
+
+    All digits are those that the tests of the authors' package sensemakr hold for it (test-02-darfur.R); the strengths
+    of "female" are those that its bound for one such variable comes from, those for two and three follow.
+    """
+    darfur = OmittedVariableBias(0.09731582, 0.02325654, 783, {"female": (0.00908106519, 0.10903391543)})
+    assert darfur.partial_r2 == pytest.approx(0.02187309, abs=1e-7)
+    assert darfur.robustness_value() == pytest.approx(0.1387764, abs=1e-7)
+    assert darfur.robustness_value(alpha=0.05) == pytest.approx(0.07625797, abs=1e-7)
     table = darfur.bounds()
-    assert_allclose(table["R2 treatment"], [0.0092, 0.0183, 0.0275], atol=5e-5)
-    assert_allclose(table["R2 outcome"], [0.1246, 0.2493, 0.3741], atol=1e-4)
-    assert_allclose(table["effect"], [0.0752, 0.0529, 0.0304], atol=1e-4)
+    assert_allclose(table["R2 treatment"], [0.009164287, 0.018328573, 0.02749286], atol=1e-9)
+    assert_allclose(table["R2 outcome"], [0.124640923, 0.249324064, 0.374050471], atol=1e-9)
+    assert_allclose(table["effect"], [0.07522027, 0.05291517, 0.03039602], atol=1e-8)
     assert "13.9%" in str(darfur)
     ax = darfur.plot()
     assert len(ax.get_legend().get_texts()) == 3

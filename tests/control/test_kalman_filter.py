@@ -191,4 +191,4 @@ def test_bad_observations():
         with pytest.raises(DataError, match=message):
             model.filter(y, np.zeros((3, 1)))
     with pytest.raises(DataError, match="learn_parameters"):
-        model.fit(np.zeros((3, 1)), np.zeros((3, 1)), learn_parameters=["B"])
+        model.fit(np.zeros((3, 1)), np.zeros((3, 1)), learn_parameters=["form"])

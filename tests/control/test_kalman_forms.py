@@ -155,9 +155,9 @@ def wide_forecast(parameters, y):
 def test_the_gradient_equals_differences(seed, diffuse):
     model, y, u = draw(seed)
     y = np.vstack([np.nan_to_num(y[:4], nan=0.3), y[4:]])
-    names = ("A", "C", "W", "V", "mean", "covariance")
+    names = ("A", "C", "W", "V", "B", "b", "D", "d", "mean", "covariance")
     if diffuse:
-        model, names = model.with_parameters(diffuse=[0]), names[:4]
+        model, names = model.with_parameters(diffuse=[0]), names[:-2]
     found = model.gradient([y, y[:8]], [u, u[:8]], parameters=names)
     for name in names:
         M = np.atleast_1d(getattr(model, name))
@@ -189,6 +189,21 @@ def test_the_maximum_is_at_least_that_of_em(diffuse):
     slope = best.gradient(y, parameters=names)
     assert max(np.abs(G).max() for G in slope.values()) < 1e-2
     assert_allclose(best.C, start.C)
+
+
+def test_controls_and_constants_are_learnt():
+    truth = KalmanFilter([[0.7]], [[1.0]], [[0.1]], [[0.2]], B=[[0.5, -1.0]], D=[[0.0, 2.0]], b=[0.3], d=[-1.0])
+    u = np.random.default_rng(0).normal(size=(1500, 2))
+    _, y = truth.sample(1500, u, random_state=1)
+    y[::11] = np.nan
+    start = truth.with_parameters(B=np.zeros((1, 2)), D=np.zeros((1, 2)), d=[0.0])
+    names = ["B", "D", "d", "W"]
+    em = start.fit(y, u, learn_parameters=names, tol=1e-8, max_iter=3000)
+    best = start.fit(y, u, learn_parameters=names, method="ml", tol=1e-7)
+    assert (np.diff(em.history_["log_likelihood"]) >= -1e-9).all()
+    for name in names:
+        assert_allclose(getattr(em, name), getattr(best, name), atol=2e-3)
+        assert_allclose(getattr(best, name), getattr(truth, name), atol=0.08)
 
 
 def test_several_series_are_each_as_alone_on_any_number_of_threads():

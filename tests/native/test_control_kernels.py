@@ -96,7 +96,7 @@ def test_kalman_kernels_against_plain_formulas():
     y, a, c, x = rng.normal(size=(T, p)), rng.normal(size=(T, n)), rng.normal(size=(T, p)), np.zeros(n)
     y[2] = np.nan
     y[4, 0] = np.nan
-    value, pm, pc, fm, fc, _ = control.kalman_filter(y, A, C, W, V, a, c, x, P, True, 0)
+    value, pm, pc, fm, fc, _ = control.kalman_filter(y, A, C, W, V, a, c, x, P, 2, 0)
     total = 0.0
     for t in range(T):
         assert_allclose(pm[t], x)
@@ -110,7 +110,8 @@ def test_kalman_kernels_against_plain_formulas():
         assert_allclose(fc[t], P)
         x, P = A[0] @ x + a[t], A[0] @ P @ A[0].T + W[0]
     assert_allclose(value, total)
-    mean, cov, lag = control.kalman_smoother(y, A, C, W, V, a, c, np.zeros(n), np.eye(n), pm, pc, fc, True)
+    mean, cov, lag = pm.copy(), pc.copy(), fc.copy()  # overwritten
+    control.kalman_smoother(y, A, C, W, V, a, c, np.zeros(n), np.eye(n), mean, cov, lag, True)
     x, P = fm[-1], fc[-1]
     for t in reversed(range(T - 1)):  # Rauch, Tung and Striebel
         J = fc[t] @ A[0].T @ np.linalg.inv(pc[t + 1])
@@ -120,8 +121,8 @@ def test_kalman_kernels_against_plain_formulas():
         assert_allclose(cov[t], P)
     for bad in (np.zeros((2, n, n)), np.zeros((1, n, n + 1))):
         with pytest.raises(ValueError, match="kalman: expected"):
-            control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), True, 0)
-    assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), False, 0)[0])
+            control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), 2, 0)
+    assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), 0, 0)[0])
 
 
 LIMITS = (np.array([-1.0]), np.array([1.0]))

@@ -52,25 +52,38 @@ def test_the_experiment_and_the_comparison_groups(book_data):
 
 
 def test_infant_health_and_development_program():
-    """Root PEHE and error of the average; Shalit et al. (2017): regressions 2.5 and 0.31, BART 2.3, forest 3.8."""
+    """Root PEHE of rows and error of the average, in the sample and for 75 rows that are held out of each simulation.
+
+    Out of sample Shalit et al. (2017) have 2.5 and 0.31 for separate regressions, 2.3 and 0.34 for BART, and 3.8 and
+    0.40 for causal forests, over 1,000 simulations of which these are the first ten.
+    """
     checkout = Path(__file__).resolve().parents[2]
     path = Path(os.environ.get("EPICYCLE_DATA", checkout.parent / "shared" / "data")) / "ihdp_npci_1-10.npz"
     if not path.exists():
         pytest.skip(f"{path.name} is neither in the folder EPICYCLE_DATA nor in shared/data next to the checkout")
     z = np.load(path)
-    methods = {"regression": {}, "t_learner": {"outcome_model": "boosting"}, "causal_forest": {"n_estimators": 200}}
-    found = {name: [] for name in methods}
-    for r in range(10):
-        truth = z["mu1"][r] - z["mu0"][r]
-        for name, arguments in methods.items():
+    X = z["x"]
+    methods = {
+        "regression": ({}, 2.5, 0.31),
+        "t_learner": ({"outcome_model": "boosting"}, 2.3, 0.34),
+        "causal_forest": ({"n_estimators": 200}, 3.8, 0.40),
+    }
+    for name, (arguments, published, published_average) in methods.items():
+        found = []
+        for r in range(10):
+            truth = z["mu1"][r] - z["mu0"][r]
+            held = np.zeros(747, dtype=bool)
+            held[np.random.default_rng(r).permutation(747)[:75]] = True
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", OverlapWarning)
-                model = TreatmentEffect("cate", name, **arguments)
-                model.fit(z["x"], z["y_factual"][r], treatment=z["treatment"][r])
-            error = np.sqrt(np.mean((model.predict(z["x"]) - truth) ** 2))
-            found[name].append((error, abs(model.effect_ - truth.mean())))
-    errors = {name: np.mean(values, axis=0) for name, values in found.items()}
-    assert errors["regression"][0] < 2.5
-    assert errors["t_learner"][0] < 2.3
-    assert errors["causal_forest"][0] < 3.8
-    assert all(average < 0.31 for _, average in errors.values())
+                model = TreatmentEffect("cate", name, n_folds=2, **arguments) if arguments else TreatmentEffect("cate")
+                model.fit(X[~held], z["y_factual"][r][~held], treatment=z["treatment"][r][~held])
+            off = model.predict(X) - truth
+            inside, outside = (np.sqrt(np.mean(off[rows] ** 2)) for rows in (~held, held))
+            average = abs(model.effect_ - truth[~held].mean())
+            # The forest's own average is that of its efficient scores: mean effects of its rows are shrunk.
+            average_outside = average if name == "causal_forest" else abs(off[held].mean())
+            found.append((inside, average, outside, average_outside))
+        inside, average, outside, average_outside = np.mean(found, axis=0)
+        assert max(inside, outside) < published
+        assert max(average, average_outside) < published_average

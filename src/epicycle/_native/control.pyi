@@ -34,6 +34,7 @@ def evaluate(
     sweeps: int,
     threads: int,
     stop: float = ...,
+    ends: bool = ...,
 ) -> tuple[float, float]: ...
 def sweep_by_priority(
     P: Any,
@@ -56,7 +57,7 @@ def kalman_filter(
     c: Array,
     mean: Array,
     cov: Array,
-    store: bool,
+    store: int,
     form: int,
 ) -> tuple[float, Array, Array, Array, Array, Array]: ...
 def kalman_smoother(
@@ -73,7 +74,7 @@ def kalman_smoother(
     predicted_cov: Array,
     filtered_cov: Array,
     lagged: bool,
-) -> tuple[Array, Array, Array]: ...
+) -> None: ...
 def belief_backup(
     P: Any, reward: Array, observation: Array, discount: float, vectors: Array, beliefs: Array, threads: int
 ) -> tuple[Array, Array, Array]: ...

@@ -1,5 +1,7 @@
 """Embeddings: places in few dimensions for rows of many."""
 
+from epicycle.manifold._isomap import Isomap
+from epicycle.manifold._locally_linear_embedding import LocallyLinearEmbedding, locally_linear_embedding
 from epicycle.manifold._tsne import TSNE
 
-__all__ = ["TSNE"]
+__all__ = ["TSNE", "Isomap", "LocallyLinearEmbedding", "locally_linear_embedding"]

@@ -1,4 +1,4 @@
-"""Criteria of clusterings, agreement of partitions, and distances."""
+"""Criteria of clusterings and embeddings, agreement of partitions, and distances."""
 
 from epicycle.metrics._cluster_stability import ClusterStability, cluster_stability
 from epicycle.metrics._contingency_matrix import contingency_matrix
@@ -31,6 +31,7 @@ from epicycle.metrics._information import (
     normalized_mutual_info_score,
     v_measure_score,
 )
+from epicycle.metrics._neighborhoods import continuity, neighborhood_preservation, trustworthiness
 from epicycle.metrics._pair_counts import (
     adjusted_rand_score,
     fowlkes_mallows_score,
@@ -55,6 +56,7 @@ __all__ = [
     "cluster_stability",
     "completeness_score",
     "contingency_matrix",
+    "continuity",
     "cosine_distances",
     "davies_bouldin_score",
     "euclidean_distances",
@@ -70,6 +72,7 @@ __all__ = [
     "manhattan_distances",
     "minkowski_distances",
     "mutual_info_score",
+    "neighborhood_preservation",
     "normalized_mutual_info_score",
     "pair_confusion_matrix",
     "pairwise_distances",
@@ -80,5 +83,6 @@ __all__ = [
     "silhouette_samples",
     "silhouette_score",
     "sum_of_squared_errors",
+    "trustworthiness",
     "v_measure_score",
 ]

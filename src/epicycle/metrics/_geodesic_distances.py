@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import dijkstra
 
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError, ParameterError
@@ -14,6 +13,7 @@ from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._matrix import as_matrix
 from epicycle.spatial._metrics import resolve
 from epicycle.spatial._search import nearest, nearest_in_blocks, without_self
+from epicycle.spatial._shortest_paths import shortest_paths
 
 
 @in_catalogue("metrics", "E17", certificate="exact")
@@ -56,7 +56,7 @@ def geodesic_distances(
         raise ParameterError("rows: expected a list of row numbers")
     if start is not None and len(start) and not (start.min() >= 0 and start.max() < graph.shape[0]):
         raise ParameterError(f"rows: expected numbers from 0 to {graph.shape[0] - 1}")
-    return np.asarray(dijkstra(graph, directed=False, indices=start))
+    return shortest_paths(graph, start, n_jobs)
 
 
 def _graph(X: Any, n_neighbors: int, metric: Any, n_jobs: int | None) -> sp.csr_array:
@@ -77,6 +77,4 @@ def _graph(X: Any, n_neighbors: int, metric: Any, n_jobs: int | None) -> sp.csr_
         assert used.blocks is not None
         found = nearest_in_blocks(used.blocks.block, A, A, k + 1, n_jobs if used.blocks.in_threads else 1)
     distances, neighbours = without_self(*found)
-    # An edge of length zero would be no edge in a sparse matrix: equal rows get the smallest length there is.
-    lengths = np.maximum(distances.ravel(), np.finfo(np.float64).tiny)
-    return sp.csr_array((lengths, neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    return sp.csr_array((distances.ravel(), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))

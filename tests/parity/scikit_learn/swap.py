@@ -42,13 +42,14 @@ MODULES = (
     "tree",
 )
 #: Modules of scikit-learn whose functions are replaced by those of a package of ours.
-PACKAGES = {"metrics.cluster": "metrics"}
+PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
     "linkage_tree",
+    "locally_linear_embedding",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",

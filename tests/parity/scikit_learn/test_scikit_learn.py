@@ -74,6 +74,7 @@ AREAS = {
         0.96,
         "decomposition.tests.test_factor_analysis decomposition.tests.test_pca decomposition.tests.test_truncated_svd",
     ),
+    "manifold": (0.97, "manifold.tests.test_isomap manifold.tests.test_locally_linear"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "

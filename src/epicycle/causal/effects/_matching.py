@@ -124,9 +124,20 @@ def _greedy(Q: np.ndarray, P: np.ndarray, matcher: Matcher) -> tuple[np.ndarray,
 
 
 def matched_difference(
-    study: Study, Z: np.ndarray, cells: np.ndarray, estimand: str, matcher: Matcher, *, bias_correction: bool
+    study: Study,
+    Z: np.ndarray,
+    cells: np.ndarray,
+    estimand: str,
+    matcher: Matcher,
+    *,
+    bias_correction: bool,
+    by_score: bool = False,
 ) -> Estimate:
-    """The effect from matches by Euclidean distance in Z, of rows as :func:`whole_rows` gives them."""
+    """The effect from matches by Euclidean distance in Z, of rows as :func:`whole_rows` gives them.
+
+    `by_score` says that Z is a score: rows near in it differ in their covariates, and the regressions of the bias
+    correction, which take those differences off the effect, take them off the variances of rows too.
+    """
     t, y, X = study.t, study.y, study.dense()
     n, M = len(y), matcher.n_neighbors
     sides = {"ate": (True, False), "att": (True,), "atc": (False,)}[estimand]
@@ -136,10 +147,14 @@ def matched_difference(
         np.add.at(used, partners.ravel(), 1.0)
     differences = np.zeros(n)
     in_target = np.zeros(n, dtype=bool)
+    left = y
     for rows, partners in found:
         other = y[partners]
         if bias_correction:
-            b = _slopes(X, y, used, t == t[partners[0, 0]])
+            arm = t == t[partners[0, 0]]
+            b = _slopes(X, y, used, arm)
+            if by_score:
+                left = left - arm * (X @ b)
             other = other + (X[rows] @ b)[:, None] - X[partners] @ b
         differences[rows] = np.where(t[rows] == 1, 1.0, -1.0) * (y[rows] - other.mean(axis=1))
         in_target[rows] = True
@@ -147,7 +162,7 @@ def matched_difference(
     tau = float(differences[in_target].mean())
     K = used / M
     extra = K**2 + (2 * M - 1) / M * K if estimand == "ate" else K * (K - 1 / M)
-    noise = _own_variances(Z, y, t, matcher.n_jobs, extra != 0)
+    noise = _own_variances(Z, left, t, matcher.n_jobs, extra != 0)
     variance = float(np.sum((differences[in_target] - tau) ** 2) + extra @ noise) / size**2
     claim = "the effect is the mean difference between rows and their nearest matches, which are found exactly"
     if not matcher.replacement:

@@ -23,7 +23,7 @@ from epicycle.causal.effects._matching_distances import (
     whitened,
 )
 from epicycle.causal.effects._meta_learners import LEARNERS, row_effects
-from epicycle.causal.effects._nuisance import Constant, cross_fitted, fitted, model_of, predicted
+from epicycle.causal.effects._nuisance import Constant, Nuisance, cross_fitted, fitted, model_of, predicted
 from epicycle.causal.effects._regression import difference_of_means, interacted_regression
 from epicycle.causal.effects._study import Study
 from epicycle.causal.effects._weighting import (
@@ -64,15 +64,26 @@ class Options:
     seed: int
     n_jobs: int | None
 
-    def outcome(self) -> Any:
-        return model_of(self.outcome_model, "outcome_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
+    def outcome(self, n_jobs: int | None = None) -> Any:
+        return self._model("outcome_model", False, n_jobs)
 
-    def propensity(self) -> Any:
-        return model_of(self.propensity_model, "propensity_model", classes=True, seed=self.seed, n_jobs=self.n_jobs)
+    def propensity(self, n_jobs: int | None = None) -> Any:
+        return self._model("propensity_model", True, n_jobs)
 
-    def treatment(self) -> Any:
-        """The model of a numeric treatment."""
-        return model_of(self.propensity_model, "propensity_model", classes=False, seed=self.seed, n_jobs=self.n_jobs)
+    def _model(self, argument: str, classes: bool, n_jobs: int | None) -> Any:
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        return model_of(getattr(self, argument), argument, classes=classes, seed=self.seed, n_jobs=n_jobs)
+
+    def outcome_part(self, study: Study, arm: float | None = None) -> Nuisance:
+        """The outcome given the covariates, of one arm or of all rows."""
+        known = not hasattr(self.outcome_model, "fit")
+        return Nuisance(self.outcome, study.y, "outcome_model", arm, known)
+
+    def treatment_part(self, study: Study) -> Nuisance:
+        """The treatment given the covariates: a probability where it has two values, otherwise a number."""
+        known = not hasattr(self.propensity_model, "fit")
+        make = partial(self._model, "propensity_model", study.binary)
+        return Nuisance(make, study.t, "propensity_model", None, known)
 
     def effect(self) -> Any:
         """The model of row effects; by default the kind of the outcome model."""
@@ -89,7 +100,7 @@ class Options:
 def propensity_scores(study: Study, options: Options, folds: np.ndarray | None = None) -> np.ndarray:
     """Propensities of all rows: by one model of all rows, or cross-fitted."""
     if folds is not None:
-        return cross_fitted(options.propensity, study, study.t, folds, "propensity_model")
+        return cross_fitted([options.treatment_part(study)], study, folds, options.n_jobs)[0]
     model = fitted(options.propensity(), study, study.t, np.ones(study.n_rows, dtype=bool), "propensity_model")
     return predicted(model, study.X)
 
@@ -166,9 +177,9 @@ def _on_rows(found: Estimate, folds: Folds, study: Study) -> Estimate:
 def nuisances(folds: Folds, options: Options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(e, Q0, Q1), cross-fitted, with e as it came."""
     study = folds.study
-    e = propensity_scores(study, options, folds.number)
-    outcome = partial(cross_fitted, options.outcome, study, study.y, folds.number, "outcome_model")
-    return e, outcome(arm=0.0), outcome(arm=1.0)
+    parts = [options.treatment_part(study), options.outcome_part(study, 0.0), options.outcome_part(study, 1.0)]
+    e, Q0, Q1 = cross_fitted(parts, study, folds.number, options.n_jobs)
+    return e, Q0, Q1
 
 
 def _doubly_robust(study: Study, options: Options, *, targeted: bool) -> Estimate:
@@ -185,9 +196,8 @@ def _doubly_robust(study: Study, options: Options, *, targeted: bool) -> Estimat
 def _partially_linear(study: Study, options: Options) -> Estimate:
     folds = content_folds(study, options.n_folds, options.seed)
     pieces = folds.study
-    make = options.propensity if study.binary else options.treatment
-    treatment = cross_fitted(make, pieces, pieces.t, folds.number, "propensity_model")
-    outcome = cross_fitted(options.outcome, pieces, pieces.y, folds.number, "outcome_model")
+    parts = [options.treatment_part(pieces), options.outcome_part(pieces)]
+    treatment, outcome = cross_fitted(parts, pieces, folds.number, options.n_jobs)
     return _on_rows(partially_linear(pieces, treatment, outcome, options.tol), folds, study)
 
 
@@ -209,7 +219,7 @@ def _matching(study: Study, options: Options) -> Estimate:
     )
     X = rows.dense()
     if e is not None:
-        found = run(score_coordinate(e[source]))
+        found = run(score_coordinate(e[source]), by_score=True)
     elif options.distance == "genetic":
         scale, worst = genetic_weights(rows, lambda Z: run(Z).weights, options.seed)
         found = run(standardised(X) * scale)

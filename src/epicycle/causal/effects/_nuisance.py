@@ -7,7 +7,7 @@ may use learners that overfit: their errors are independent of the noise of the 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,8 @@ from sklearn.utils.validation import has_fit_parameter
 from epicycle.causal.effects._study import Study
 from epicycle.core._exceptions import CollinearityWarning, DataTypeError, ParameterError, SeparationWarning
 from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
+from epicycle.core._threads import n_threads
+from epicycle.engine._ordered import in_order
 from epicycle.linear.least_squares._linear_regression import LinearRegression
 from epicycle.linear.logistic._logistic_regression import LogisticRegression
 from epicycle.tree.boosting._classifier import GradientBoostingClassifier
@@ -36,6 +38,8 @@ CLASSIFIERS: dict[str, Callable[[int, int | None], Any]] = {
     "boosting": lambda seed, n_jobs: GradientBoostingClassifier(random_state=seed, n_jobs=n_jobs),
     "forest": lambda seed, n_jobs: RandomForestClassifier(min_samples_leaf=5, random_state=seed, n_jobs=n_jobs),
 }
+#: Operations on a cell of X by one model; a hundred trees of a few levels.
+_WORK_PER_CELL = 500.0
 _ESTIMATOR = Described("an estimator with fit and predict", lambda v: hasattr(v, "fit") and not isinstance(v, type))
 #: Domains of `outcome_model` and `propensity_model`.
 OUTCOME: Domain = NoneOr(AnyOf(Choice(*REGRESSORS, "logistic"), _ESTIMATOR))
@@ -58,7 +62,8 @@ def model_of(given: Any, argument: str, *, classes: bool, seed: int, n_jobs: int
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Without warnings of nuisance models that do not concern an effect; for the main thread, filters are global."""
     # Of columns that depend on each other the coefficients are one choice of many, the predictions are not.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollinearityWarning)
@@ -79,8 +84,7 @@ def fitted(model: Any, study: Study, target: np.ndarray, rows: np.ndarray, argum
     arguments = {} if weight is None else {"sample_weight": weight}
     if weight is not None and not has_fit_parameter(model, "sample_weight"):
         raise ParameterError(f"{argument}: {type(model).__name__} takes no sample_weight, but weights were given")
-    with _quiet():
-        return model.fit(X, y, **arguments)
+    return model.fit(X, y, **arguments)
 
 
 def _labels(y: np.ndarray, argument: str) -> np.ndarray:
@@ -106,19 +110,48 @@ class Constant:
         return np.full(X.shape[0], self.value)
 
 
-def cross_fitted(
-    make: Callable[[], Any],
-    study: Study,
-    target: np.ndarray,
-    folds: np.ndarray,
-    argument: str,
-    arm: float | None = None,
-) -> np.ndarray:
-    """Predictions of `target` for all rows, each by a model fitted to the rows of other folds (and of one arm)."""
-    out = np.empty(study.n_rows)
-    for k in range(int(folds.max()) + 1):
+@dataclass(frozen=True)
+class Nuisance:
+    """A function of the covariates to be cross-fitted: the model by threads, its target, and the arm it is learnt from.
+
+    argument : the name of the estimator's argument, for messages.
+    arm : 0.0 or 1.0, or None for all rows.
+    known : whether the model is one of this package: those are fitted side by side.
+    """
+
+    make: Callable[[int | None], Any]
+    target: np.ndarray
+    argument: str
+    arm: float | None = None
+    known: bool = False
+
+
+def cross_fitted(parts: Sequence[Nuisance], study: Study, folds: np.ndarray, n_jobs: int | None) -> list[np.ndarray]:
+    """Predictions of each target for all rows, by models fitted to the rows of other folds (and of one arm).
+
+    Models of this package are fitted side by side, with the threads shared out among them: one model for each thread
+    waits for no other, where several threads of one model wait for each other at every split. Their bits do not depend
+    on it.
+    """
+    out = [np.empty(study.n_rows) for _ in parts]
+    tasks = [(j, k) for j in range(len(parts)) for k in range(int(folds.max()) + 1)]
+    work = _WORK_PER_CELL * study.n_rows * study.X.shape[1]
+
+    def run(task: tuple[int, int], threads: int | None) -> None:
+        (j, k), part = task, parts[task[0]]
         inside = folds == k
-        train = ~inside if arm is None else ~inside & (study.t == arm)
+        train = ~inside if part.arm is None else ~inside & (study.t == part.arm)
         if inside.any():
-            out[inside] = predicted(fitted(make(), study, target, train, argument), study.X[inside])
+            model = fitted(part.make(threads), study, part.target, train, part.argument)
+            out[j][inside] = predicted(model, study.X[inside])
+
+    together = [task for task in tasks if parts[task[0]].known]
+    threads = n_threads(work * len(together), n_jobs)
+    side_by_side = threads > 1 and len(together) > 1
+    for j, k in tasks:
+        if not (side_by_side and parts[j].known):
+            run((j, k), n_jobs)
+    if side_by_side:
+        each = max(1, threads // len(together))
+        in_order(iter(together), lambda task: run(task, each), lambda _: None, min(threads, len(together)))
     return out

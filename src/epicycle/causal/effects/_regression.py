@@ -98,10 +98,19 @@ def interacted_regression(study: Study, estimand: str, tol: float) -> Estimate:
 
 
 def _inverse_moments(Z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, int]:
-    """(pseudo-inverse of Z'WZ, rank), columns scaled to unit length first."""
-    scale = np.sqrt(w @ Z**2)
+    """(pseudo-inverse of Z'WZ, rank) with Z = (1, X - m).
+
+    It is taken about the mean of these rows, columns scaled to unit length: a column that is constant in them then has
+    the coefficient 0, and is not mistaken for a part of the intercept.
+    """
+    mean = w @ Z / w.sum()
+    mean[0] = 0.0
+    C = Z - mean
+    C[:, np.abs(C).max(axis=0) <= 1e-12 * np.abs(Z).max(axis=0)] = 0.0
+    scale = np.sqrt(w @ C**2)
     scale[scale == 0] = 1.0
-    values, vectors = np.linalg.eigh((Z / scale).T @ (Z / scale * w[:, None]))
+    values, vectors = np.linalg.eigh((C / scale).T @ (C / scale * w[:, None]))
     kept = values > 1e-12 * max(values[-1], 1e-300)
     half = vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None]
+    half[0] -= mean @ half  # from the mean of the rows to m
     return half @ half.T, int(kept.sum())

@@ -10,7 +10,7 @@ from epicycle.causal.effects._balance import balance_columns, effective_sizes
 from epicycle.causal.effects._effect_results import ESTIMANDS, EffectResults
 from epicycle.causal.effects._estimate import Estimate
 from epicycle.causal.effects._methods import METHODS, Options, propensity_scores
-from epicycle.causal.effects._nuisance import EFFECT, OUTCOME, PROPENSITY
+from epicycle.causal.effects._nuisance import EFFECT, OUTCOME, PROPENSITY, quiet
 from epicycle.causal.effects._overlap import crump_threshold, outside, overlap_facts
 from epicycle.causal.effects._study import Study, coded_treatment, split_frame, split_position
 from epicycle.core._arguments import SharedArguments
@@ -228,14 +228,15 @@ class TreatmentEffect(EffectResults):
         options = Options(**{name: getattr(self, name) for name in _OPTIONS}, seed=seed_of(self.random_state))
         inside = np.ones(study.n_rows, dtype=bool)
         first = None
-        if self.trim is not None:
-            first = propensity_scores(study, options)
-            threshold = crump_threshold(first, study.w) if self.trim == "crump" else float(self.trim)
-            inside = ~outside(first, threshold)
-            if len(np.unique(study.t[inside])) < 2:
-                raise DataError(f"trim={self.trim!r}: no rows of both arms have propensities within the bounds")
-        used = study.taken(inside)
-        estimate = METHODS[self.method_].run(used, options)
+        with quiet():
+            if self.trim is not None:
+                first = propensity_scores(study, options)
+                threshold = crump_threshold(first, study.w) if self.trim == "crump" else float(self.trim)
+                inside = ~outside(first, threshold)
+                if len(np.unique(study.t[inside])) < 2:
+                    raise DataError(f"trim={self.trim!r}: no rows of both arms have propensities within the bounds")
+            used = study.taken(inside)
+            estimate = METHODS[self.method_].run(used, options)
         self._take(estimate, study, used)
         self.trimmed_ = 1 - used.size / study.size
         self.propensity_, self.weights_ = _on_all_rows(estimate, first, inside, kept)

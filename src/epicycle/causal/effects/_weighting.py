@@ -187,8 +187,9 @@ def stratified_difference(
 ) -> Estimate:
     """Differences of means within strata, averaged by the strata's shares of the target population.
 
-    The variance is the sum over strata of share^2 (s1^2/n1 + s0^2/n0). Strata without two rows of each arm are left
-    out.
+    The variance is the sum over strata of share^2 (s1^2/n1 + s0^2/n0) + share (difference - effect)^2 / n: the second
+    part is that of the shares, which are those of a sample where effects differ between strata. Strata without two rows
+    of each arm are left out.
     """
     k = int(strata.max()) + 1
     sums = {}
@@ -209,6 +210,7 @@ def stratified_difference(
     left_out = 1 - float(target[usable].sum() / target.sum())
     effect = float(share[usable] @ (m1 - m0)[usable])
     variance = float(share[usable] ** 2 @ (v1 + v0)[usable])
+    variance += float(share[usable] @ ((m1 - m0)[usable] - effect) ** 2) / float(target[usable].sum())
     certificate = Certificate("closed form", 0.0, 0.0, f"the effect is the average of the differences in each {what}")
     size_of_own = np.where(study.t == 1, n1[strata], n0[strata])
     weights = np.where(usable[strata], share[strata] / np.maximum(size_of_own, 1.0), 0.0) * study.size

@@ -17,6 +17,8 @@ from epicycle.core._exceptions import DataError
 Array = np.ndarray
 #: y, A, C, W, V, the constants of states and observations, mean and covariance of the first state.
 Given = tuple[Array, Array, Array, Array, Array, Array, Array, Array, Array]
+#: What the filter stores: no more than the likelihood, what the smoother reads, or all that users see.
+NOTHING, SMOOTHER, EVERYTHING = 0, 1, 2
 _RANK = 1e-10  # relative size of an eigenvalue of S, in the units of its diagonal, that counts as none
 
 
@@ -34,6 +36,12 @@ def diffuse_mask(given: Any, n: int) -> Array:
         mask[entries] = True
         return mask
     raise DataError(f"diffuse={given!r:.80}: expected a bool, a mask of {n} components, or indices below {n}")
+
+
+def smoothed(given: Given, pm: Array, pc: Array, fc: Array, *, lagged: bool = True) -> tuple[Array, Array, Array]:
+    """Smoothed means and covariances, covariances of successive states, written over those of the filter."""
+    native.kalman_smoother(*given, pm, pc, fc, lagged)
+    return pm, pc, fc[:-1]
 
 
 def augmented_filter(given: Given, mask: Array, form: int) -> tuple[float, Array, Array, Array, Array, Array]:
@@ -61,12 +69,12 @@ def augmented_smoother(given: Given, mask: Array, form: int) -> tuple[Array, Arr
     value, pm, pc, _, fc, _ = base
     if known == len(s):
         _undetermined(S[-1], mask)
-    mean, cov, lag = native.kalman_smoother(*given, pm, pc, fc, True)
     columns = []
     for start in _unit_starts(mask):
         shifted = _zero_series(given, start)
-        moved = native.kalman_filter(*shifted, True, form)[1]
-        columns.append(native.kalman_smoother(*shifted, moved, pc, fc, False)[0])
+        moved = native.kalman_filter(*shifted, SMOOTHER, form)[1]
+        columns.append(smoothed(shifted, moved, pc.copy(), fc, lagged=False)[0])
+    mean, cov, lag = smoothed(given, pm, pc, fc)
     X = np.stack(columns, axis=2)
     spread = np.linalg.inv(S[-1])
     delta = spread @ s[-1]
@@ -78,10 +86,10 @@ def augmented_smoother(given: Given, mask: Array, form: int) -> tuple[Array, Arr
 def _regression(given: Given, mask: Array, form: int) -> tuple[Any, tuple[Array, Array], Array, Array, int]:
     """The filter with delta = 0, its responses to delta, S and s so far, and when S first has full rank."""
     y, _, C, _, V, _, c, _, _ = given
-    base = native.kalman_filter(*given, True, form)
+    base = native.kalman_filter(*given, EVERYTHING, form)
     if not np.isfinite(base[0]):
         raise DataError("y: the log-likelihood is no finite number; expected observations of the size of the model")
-    found = [native.kalman_filter(*_zero_series(given, start), True, form) for start in _unit_starts(mask)]
+    found = [native.kalman_filter(*_zero_series(given, start), EVERYTHING, form) for start in _unit_starts(mask)]
     moved, updated = (np.stack([f[i] for f in found], axis=2) for i in (1, 3))
     gap = np.isnan(y)
     seen = np.where(gap, 0.0, 1.0)

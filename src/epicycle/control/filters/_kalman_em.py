@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 LEARNT = ("A", "C", "W", "V", "mean", "covariance")
+OFFSETS = ("B", "b", "D", "d")  # learnt when they are asked for
 _ROUNDING = 1e-9  # of a log-likelihood, relative, that is no fall
 
 
@@ -27,25 +28,61 @@ class Fitted:
     meaning: str = "the last EM step raised the log-likelihood by no more for each observation: a stationary point"
 
 
+class Regression:
+    """Expected moments of y = M x + N z + noise, summed over times; y without what the model gives to z = (1, u).
+
+    It is that of the next state on this one, and that of an observation on the state of its time.
+    """
+
+    def __init__(self, n_y: int, n_x: int, n_z: int) -> None:
+        self.count = 0
+        self.xx, self.yx, self.yy = np.zeros((n_x, n_x)), np.zeros((n_y, n_x)), np.zeros((n_y, n_y))
+        self.xz, self.yz, self.zz = np.zeros((n_x, n_z)), np.zeros((n_y, n_z)), np.zeros((n_z, n_z))
+
+    def add(self, y: Array, x: Array, z: Array, yy: Array, yx: Array, xx: Array) -> None:
+        """Times of one series: means of y and x, z, and the sums of covariances."""
+        self.count += len(x)
+        self.xx += x.T @ x + xx
+        self.yx += y.T @ x + yx
+        self.yy += y.T @ y + yy
+        self.xz += x.T @ z
+        self.yz += y.T @ z
+        self.zz += z.T @ z
+
+    def square(self, M: Array) -> Array:
+        """Expected sum of squares of the noise."""
+        return _symmetric(self.yy - M @ self.yx.T - self.yx @ M.T + M @ self.xx @ M.T)
+
+    def slope(self) -> Array:
+        """Best M."""
+        return np.asarray(np.linalg.lstsq(self.xx, self.yx.T, rcond=None)[0].T)
+
+    def response(self, M: Array) -> Array:
+        """Expected sum of the noise times z'."""
+        return np.asarray(self.yz - M @ self.xz)
+
+    def shift(self, M: Array, part: slice) -> Array:
+        """Best change of the columns `part` of N given M; y is then less by it."""
+        zz, change = self.zz[part, part], np.zeros_like(self.yz)
+        change[:, part] = np.linalg.lstsq(zz, self.response(M)[:, part].T, rcond=None)[0].T
+        moved = change @ self.yz.T
+        self.yy = self.yy - moved - moved.T + change @ self.zz @ change.T
+        self.yx = self.yx - change @ self.xz.T
+        self.yz = self.yz - change @ self.zz
+        return change
+
+
 @dataclass
 class Moments:
-    """Log-likelihood and what the expected log-density of states and observations depends on, summed over times.
+    """Log-likelihood and what the expected log-density of states and observations depends on.
 
-    `before`, `cross`, `after` are E x x', E x+ x', E x+ x+' of the dynamics with x+ less constants and controls;
-    `state`, `seen`, `square` are E x x', E y x', E y y' of the observations; `starts` means and covariances of first
-    states.
+    `starts` are means and covariances of first states.
     """
 
     value: float
     starts: list[tuple[Array, Array]]
-    steps: int
-    times: int
-    before: Array
-    cross: Array
-    after: Array
-    state: Array
-    seen: Array
-    square: Array
+    dynamics: Regression
+    observation: Regression
 
 
 def n_observed(series: list[Any]) -> int:
@@ -81,39 +118,21 @@ def learn(
 
 def moments(model: KalmanFilter, series: list[Any], controls: list[Any], n_jobs: int | None = None) -> Moments:
     """The E-step."""
-    n, p = model.A.shape[0], model.C.shape[0]
-    square = np.zeros((n, n))
-    total = Moments(
-        0.0, [], 0, 0, square, square.copy(), square.copy(), square.copy(), np.zeros((p, n)), np.zeros((p, p))
-    )
+    n, p, k = model.A.shape[0], model.C.shape[0], model.B.shape[1]
+    total = Moments(0.0, [], Regression(n, n, 1 + k), Regression(p, n, 1 + k))
     series = [model._observations(y) for y in series]
     smoothed = model.smooth(series, None if controls[0] is None else controls, n_jobs=n_jobs)
     for y, u, found in zip(series, controls, smoothed, strict=True):
         given = model._given(y, u)
         x, P = found.mean, found.covariance
+        z = np.column_stack([np.ones(len(x)), *([] if u is None else [np.asarray(u, dtype=np.float64)])])
         total.value += found.log_likelihood
         total.starts.append((x[0], P[0]))
-        moved = x[1:] - given[5][:-1]
-        total.before += x[:-1].T @ x[:-1] + P[:-1].sum(axis=0)
-        total.cross += moved.T @ x[:-1] + found.lag_covariance.sum(axis=0)
-        total.after += moved.T @ moved + P[1:].sum(axis=0)
-        total.steps += len(x) - 1
-        total.times += len(x)
+        sums = P[1:].sum(axis=0), found.lag_covariance.sum(axis=0), P[:-1].sum(axis=0)
+        total.dynamics.add(x[1:] - given[5][:-1], x[:-1], z[:-1], *sums)
         filled, extra, mixed = _completed(model, given[0] - given[6], x, P)
-        total.state += x.T @ x + P.sum(axis=0)
-        total.seen += filled.T @ x + mixed
-        total.square += filled.T @ filled + extra
+        total.observation.add(filled, x, z, extra, mixed, P.sum(axis=0))
     return total
-
-
-def dynamics_square(A: Array, m: Moments) -> Array:
-    """Expected sum of squares of the noise of the dynamics."""
-    return _symmetric(m.after - A @ m.cross.T - m.cross @ A.T + A @ m.before @ A.T)
-
-
-def observation_square(C: Array, m: Moments) -> Array:
-    """Expected sum of squares of the noise of the observations."""
-    return _symmetric(m.square - C @ m.seen.T - m.seen @ C.T + C @ m.state @ C.T)
 
 
 def start_square(mean: Array, m: Moments) -> Array:
@@ -144,15 +163,21 @@ def _completed(model: KalmanFilter, y: Array, x: Array, P: Array) -> tuple[Array
 
 def _maximised(model: KalmanFilter, names: tuple[str, ...], m: Moments) -> KalmanFilter:
     new: dict[str, Any] = {}
-    A, C, mean = model.A, model.C, model.mean
-    if m.steps and "A" in names:
-        A = new["A"] = np.linalg.lstsq(m.before, m.cross.T, rcond=None)[0].T
-    if m.steps and "W" in names:
-        new["W"] = dynamics_square(A, m) / m.steps
-    if "C" in names:
-        C = new["C"] = np.linalg.lstsq(m.state, m.seen.T, rcond=None)[0].T
-    if "V" in names:
-        new["V"] = observation_square(C, m) / m.times
+    mean = model.mean
+    rooms = (("A", "B", "b", "W", m.dynamics), ("C", "D", "d", "V", m.observation))
+    for slope, controls, constant, noise, regression in rooms:
+        M = getattr(model, slope)
+        if regression.count == 0:
+            continue
+        if slope in names:
+            M = new[slope] = regression.slope()
+        # With the slope held, and one after the other: each step raises what the E-step gave.
+        if constant in names:
+            new[constant] = getattr(model, constant) + regression.shift(M, slice(0, 1))[:, 0]
+        if controls in names:
+            new[controls] = getattr(model, controls) + regression.shift(M, slice(1, None))[:, 1:]
+        if noise in names:
+            new[noise] = regression.square(M) / regression.count
     if "mean" in names:
         mean = new["mean"] = np.mean([x for x, _ in m.starts], axis=0)
     if "covariance" in names:

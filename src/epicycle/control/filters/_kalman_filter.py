@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 
 from epicycle._native import control as native
-from epicycle.control.filters._kalman_diffuse import Given, augmented_filter, augmented_smoother
-from epicycle.control.filters._kalman_em import LEARNT, Fitted, learn, moments
+from epicycle.control.filters._kalman_diffuse import (
+    EVERYTHING,
+    NOTHING,
+    SMOOTHER,
+    Given,
+    augmented_filter,
+    augmented_smoother,
+    smoothed,
+)
+from epicycle.control.filters._kalman_em import LEARNT, OFFSETS, Fitted, learn, moments
 from epicycle.control.filters._kalman_likelihood import climb, score
 from epicycle.control.filters._kalman_model import FORMS, PARAMETERS, StateSpaceModel, is_several
 from epicycle.control.filters._kalman_result import SERIES_DOCS, KalmanFilterResult, KalmanSmootherResult
@@ -102,7 +110,7 @@ class KalmanFilter(StateSpaceModel):
         """
 
         def one(series: Any, controls: Any) -> KalmanFilterResult:
-            value, pm, pc, fm, fc, densities = self._filtered(self._given(series, controls), store=True)
+            value, pm, pc, fm, fc, densities = self._filtered(self._given(series, controls), EVERYTHING)
             return KalmanFilterResult(fm, fc, pm, pc, value, densities)
 
         return self._each(one, y, u, n_jobs)
@@ -115,7 +123,7 @@ class KalmanFilter(StateSpaceModel):
         -------
         float, or array with one entry for each of several series
         """
-        found = self._each(lambda s, c: self._filtered(self._given(s, c), store=False)[0], y, u, n_jobs)
+        found = self._each(lambda s, c: self._filtered(self._given(s, c), NOTHING)[0], y, u, n_jobs)
         return np.array(found) if isinstance(found, list) else found
 
     @documented(SERIES_DOCS)
@@ -131,8 +139,8 @@ class KalmanFilter(StateSpaceModel):
             given = self._given(series, controls)
             if self.diffuse.any():
                 return KalmanSmootherResult(*augmented_smoother(given, self.diffuse, FORMS.index(self.form)))
-            value, pm, pc, _, fc, _ = self._filtered(given, store=True)
-            return KalmanSmootherResult(*native.kalman_smoother(*given, pm, pc, fc, True), value)
+            value, pm, pc, _, fc, _ = self._filtered(given, SMOOTHER)
+            return KalmanSmootherResult(*smoothed(given, pm, pc, fc), value)
 
         return self._each(one, y, u, n_jobs)
 
@@ -150,7 +158,8 @@ class KalmanFilter(StateSpaceModel):
         Parameters
         ----------
         parameters : sequence of str, default=("A", "C", "W", "V", "mean", "covariance")
-            With respect to which; W and the covariance of the first state have to be positive definite for theirs.
+            With respect to which, also "B", "b", "D" and "d"; W and the covariance of the first state have to be
+            positive definite for theirs.
 
         Returns
         -------
@@ -182,7 +191,7 @@ class KalmanFilter(StateSpaceModel):
         y = self._observations(y)
         ahead = np.vstack([y, np.full((steps, y.shape[1]), np.nan)])
         given = self._given(ahead, u)
-        _, pm, pc, _, _, _ = self._filtered(given, store=True)
+        _, pm, pc, _, _, _ = self._filtered(given, EVERYTHING)
         C, V = (M if len(M) > 1 else np.broadcast_to(M, (len(ahead), *M.shape[1:])) for M in (given[2], given[4]))
         mean = np.einsum("tij,tj->ti", C, pm) + given[6]
         covariance = C @ pc @ C.swapaxes(1, 2) + V
@@ -244,7 +253,7 @@ class KalmanFilter(StateSpaceModel):
             limited-memory BFGS along `gradient`, over roots of the covariances: far quicker near the maximum.
         learn_parameters : sequence of str, optional
             What is learnt, the rest stays as it is; by default A, C, W, V and, unless it is diffuse, the mean and
-            covariance of the first state.
+            covariance of the first state. Also B, b, D and d can be.
         max_iter : int, default=1000
             Largest number of steps.
         tol : float, default=1e-6
@@ -281,9 +290,9 @@ class KalmanFilter(StateSpaceModel):
         return LEARNT if not self.diffuse.any() else LEARNT[:4]
 
     def _check_learnt(self, caller: str, names: Sequence[str]) -> None:
-        unknown = sorted(set(names) - set(LEARNT))
+        unknown = sorted(set(names) - {*LEARNT, *OFFSETS})
         if unknown or not names:
-            raise DataError(f"learn_parameters: got {list(names)}; expected some of {list(LEARNT)}")
+            raise DataError(f"learn_parameters: got {list(names)}; expected some of {[*LEARNT, *OFFSETS]}")
         if any(M.ndim == 3 for M in (self.A, self.C, self.W, self.V)):
             raise DataError(f"{caller}: matrices that change with time are not learnt; expected one of each")
         if self.diffuse.any() and {"mean", "covariance"} & set(names):
@@ -313,7 +322,7 @@ class KalmanFilter(StateSpaceModel):
 
     # ------------------------------------------------------------------------------------------------ inside
 
-    def _filtered(self, given: Given, store: bool) -> tuple[float, Array, Array, Array, Array, Array]:
+    def _filtered(self, given: Given, store: int) -> tuple[float, Array, Array, Array, Array, Array]:
         form = FORMS.index(self.form)
         if self.diffuse.any():
             return augmented_filter(given, self.diffuse, form)

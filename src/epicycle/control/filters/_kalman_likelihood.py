@@ -10,11 +10,9 @@ from epicycle import optim
 from epicycle.control.filters._kalman_em import (
     Fitted,
     Moments,
-    dynamics_square,
     learn,
     moments,
     n_observed,
-    observation_square,
     start_square,
 )
 from epicycle.core._exceptions import DataError
@@ -30,14 +28,15 @@ _EM_STEPS = 20  # before the gradient: they bring any start near enough for BFGS
 def score(model: KalmanFilter, m: Moments, names: tuple[str, ...]) -> dict[str, Array]:
     """Expected derivatives of the log-density of states and observations."""
     found: dict[str, Array] = {}
-    if {"A", "W"} & set(names):
-        precision = _inverse("W", model.W)
-        found["A"] = precision @ (m.cross - model.A @ m.before)
-        found["W"] = _of_covariance(precision, dynamics_square(model.A, m), m.steps)
-    if {"C", "V"} & set(names):
-        precision = _inverse("V", model.V)
-        found["C"] = precision @ (m.seen - model.C @ m.state)
-        found["V"] = _of_covariance(precision, observation_square(model.C, m), m.times)
+    rooms = (("A", "B", "b", "W", m.dynamics), ("C", "D", "d", "V", m.observation))
+    for slope, controls, constant, noise, regression in rooms:
+        if not {slope, controls, constant, noise} & set(names):
+            continue
+        M, precision = getattr(model, slope), _inverse(noise, getattr(model, noise))
+        found[slope] = precision @ (regression.yx - M @ regression.xx)
+        found[noise] = _of_covariance(precision, regression.square(M), regression.count)
+        response = precision @ regression.response(M)
+        found[constant], found[controls] = response[:, 0], response[:, 1:]
     if {"mean", "covariance"} & set(names):
         precision = _inverse("covariance", model.covariance)
         found["mean"] = precision @ np.sum([x - model.mean for x, _ in m.starts], axis=0)

@@ -10,7 +10,7 @@ from epicycle._native import control as native
 from epicycle.control.mdp._absorption import run_length
 from epicycle.control.mdp._chain_solver import solve_chain
 from epicycle.control.mdp._mdp import MDP
-from epicycle.control.mdp._planning_solution import arguments
+from epicycle.control.mdp._planning_solution import arguments, can_end
 from epicycle.control.mdp._value_iteration import check
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, check_parameter
@@ -18,6 +18,8 @@ from epicycle.core._threads import n_threads
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
+_SWEEPS = 64  # of evaluation that still cost less than Krylov iterations to the same accuracy
+_FEW = 6  # of them, from which to see how fast the span falls
 
 
 @in_catalogue("control", "G1", certificate="loss of the policy")
@@ -64,6 +66,31 @@ def policy_evaluation(
     if mdp.criterion == "total" and run_length(mdp, choice) is None:
         raise DataError("policy: the process goes on for ever under it, so that its total reward does not exist")
     return exact_values(mdp, choice)
+
+
+def values_by_sweeps(mdp: MDP, choice: Array, start: Array, stop: float, n_jobs: int | None) -> tuple[Array, bool]:
+    r"""Values of a policy from `start` by sweeps, for chains that forget fast, and whether they settled.
+
+    They settled when the change of a sweep has a span of at most `stop`: then it is one constant, but for `stop`, and
+    what all sweeps to come would add, :math:`\gamma / (1 - \gamma)` times that, is added at once. Twice a few sweeps
+    show how fast the span falls; where more than `_SWEEPS` would be needed, they are left at that.
+    """
+    values, ends = start.copy(), can_end(mdp)
+    threads = n_threads(1.0 * mdp.n_states * _SWEEPS, n_jobs)
+
+    def span_after(sweeps: int) -> tuple[float, float]:
+        low, high = native.evaluate(*arguments(mdp), choice, values, sweeps, threads, stop, ends)
+        return float(high - low), float(0.5 * (low + high))
+
+    before, change = span_after(_FEW)
+    span = before
+    if span > stop:
+        span, change = span_after(_FEW)
+    if before * (span / before) ** (_SWEEPS / _FEW) <= stop < span:
+        span, change = span_after(_SWEEPS)
+    if span <= stop and not ends:
+        values += mdp.discount / (1 - mdp.discount) * change
+    return values, span <= stop
 
 
 def exact_values(mdp: MDP, choice: Array, *, start: Array | None = None, rough: bool = False) -> Array:

@@ -21,7 +21,7 @@ from epicycle.control.mdp._planning_solution import (
     finish,
     span_of,
 )
-from epicycle.control.mdp._policy_evaluation import exact_values
+from epicycle.control.mdp._policy_evaluation import exact_values, values_by_sweeps
 from epicycle.control.mdp._value_iteration import PLANNER_DOCS, Plan, Rounds, check, iterate, start_values
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import Seed, seed_of, stream
@@ -31,6 +31,7 @@ from epicycle.core.estimator import in_catalogue
 Array = np.ndarray
 #: Improvements below this part of a value are rounding: without it policies of equal value would alternate for ever.
 _WORTH = 1e-12
+_ROUNDING = 8 * float(np.finfo(float).eps)  # span of a change, of the largest value, that is nothing but rounding
 _SETTLED = 0.1  # of the residual: sweeps of evaluation that take its span below are not worth their time
 _ROUGH = 1e-5  # the same while large systems are solved roughly, until nothing improves by more
 
@@ -75,20 +76,23 @@ def policy_iteration(
     began = perf_counter()
     # Large systems are solved roughly at first; a policy that goes on for ever has none, so that total rewards are not.
     rough, values = mdp.criterion == "discounted" and mdp.n_states > DENSE, start_values(mdp, None)
+    by_sweeps, stop = rough, np.inf
     for n_iter in range(1, max_iter + 1):  # noqa: B007
-        values = exact_values(mdp, choice, start=values, rough=rough)
+        if by_sweeps:
+            values, by_sweeps = values_by_sweeps(mdp, choice, values, stop, n_jobs)
+        if not by_sweeps:
+            values = exact_values(mdp, choice, start=values, rough=rough)
         after, greedy, low, high = backup(mdp, values, n_jobs)
-        least = _ROUGH if rough else _WORTH
-        worth = after - values > least * np.maximum(np.abs(values), np.abs(after))
+        gain, size = after - values, np.maximum(np.abs(values), np.abs(after))
+        better = gain > _WORTH * size
         history["residual"].append(span_of(mdp, low, high))
-        history["changed"].append(int(worth.sum()))
+        history["changed"].append(int(better.sum()))
         history["seconds"].append(perf_counter() - began)
-        if not worth.any():
-            if not rough:
-                break
-            rough = False
-            continue
-        choice = np.where(worth, greedy, choice)
+        if not rough and not better.any():
+            break
+        rough = rough and bool((gain > _ROUGH * size).any())
+        stop = _SETTLED * history["residual"][-1] if rough else _ROUNDING * float(size.max(initial=0.0))
+        choice = np.where(better, greedy, choice)
     return finish(mdp, _about(mdp, values, choice, n_jobs), tol, history, n_iter, f"after {n_iter} policies")
 
 
