@@ -1,5 +1,5 @@
-// Conditional probabilities of neighbours with a given perplexity:  p_j ~ v_j exp(-beta_i d_j^2),  the entropy of the
-// copies log(perplexity), and the weights of UMAP's graph.
+// Conditional probabilities of neighbours with a given perplexity, p_j ~ exp(-beta_i d_j^2), and the weights of UMAP's
+// graph.
 #pragma once
 
 #include <algorithm>
@@ -11,22 +11,21 @@
 
 namespace epicycle::manifold {
 
-// squares: m distances, squared, relative to the least; v: multiplicities; own: copies of the row itself at distance
-// zero, which is `nearest` below the least. Returns the sum of the masses and their mean distance under beta.
-EPICYCLE_CLONES inline void masses(const double *squares, const double *v, std::size_t m, double beta, double *p,
-                                   double *sum, double *mean) {
+// exp(-beta squares), their sum, and their sum times the squares; squares are relative to the least of them.
+EPICYCLE_CLONES inline void masses(const double *squares, std::size_t m, double beta, double *p, double *sum,
+                                   double *mean) {
     double s[8] = {}, t[8] = {};
     for (std::size_t j = 0; j < m; j += 8) {
         const std::size_t count = std::min<std::size_t>(8, m - j);
         if (count == 8) {
             for (std::size_t l = 0; l < 8; ++l) {
-                p[j + l] = v[j + l] * exp_nonpositive(-beta * squares[j + l]);
+                p[j + l] = exp_nonpositive(-beta * squares[j + l]);
                 s[l] += p[j + l];
                 t[l] += p[j + l] * squares[j + l];
             }
         } else {
             for (std::size_t l = 0; l < count; ++l) {
-                p[j + l] = v[j + l] * exp_nonpositive(-beta * squares[j + l]);
+                p[j + l] = exp_nonpositive(-beta * squares[j + l]);
                 s[l] += p[j + l];
                 t[l] += p[j + l] * squares[j + l];
             }
@@ -36,28 +35,24 @@ EPICYCLE_CLONES inline void masses(const double *squares, const double *v, std::
     *mean = ((t[0] + t[4]) + (t[1] + t[5])) + ((t[2] + t[6]) + (t[3] + t[7]));
 }
 
-// p_j, with the share of own copies in p[m]. The entropy log(sum) + beta mean falls in beta: bracketed Newton.
-inline void calibrate(const double *distance, const double *multiplicity, double own, std::size_t m, double target,
-                      double *p, std::vector<double> &work) {
-    work.resize(2 * (m + 1));
-    double *squares = work.data(), *v = work.data() + m + 1;
-    double longest = 0.0, least = own > 0.0 ? 0.0 : 1.0;
+// The entropy log(sum) + beta mean falls in beta: bracketed Newton.
+inline void calibrate(const double *distance, std::size_t m, double target, double *p, std::vector<double> &squares) {
+    squares.resize(m);
+    double longest = 0.0, least = 1.0;
     for (std::size_t j = 0; j < m; ++j) longest = std::max(longest, distance[j]);
     const double unit = longest > 0.0 ? 1.0 / longest : 1.0;
     for (std::size_t j = 0; j < m; ++j) {
         squares[j] = distance[j] * unit * (distance[j] * unit);
-        v[j] = multiplicity ? multiplicity[j] : 1.0;
-        if (v[j] > 0.0) least = std::min(least, squares[j]);
+        least = std::min(least, squares[j]);
     }
-    squares[m] = 0.0, v[m] = own;
     double most = 0.0;
-    for (std::size_t j = 0; j <= m; ++j) {
+    for (std::size_t j = 0; j < m; ++j) {
         squares[j] = std::max(squares[j] - least, 0.0);
         most = std::max(most, squares[j]);
     }
     double low = 0.0, high = -1.0, beta = most > 0.0 ? 1.0 / most : 1.0, sum = 1.0, mean = 0.0;
     for (int step = 0; step < 200; ++step) {
-        masses(squares, v, m + 1, beta, p, &sum, &mean);
+        masses(squares.data(), m, beta, p, &sum, &mean);
         const double average = mean / sum, entropy = std::log(sum) + beta * average, gap = entropy - target;
         if (std::abs(gap) < 1e-10) break;
         if (gap > 0.0)
@@ -66,7 +61,7 @@ inline void calibrate(const double *distance, const double *multiplicity, double
             high = beta;
         // d entropy / d log beta = -beta^2 variance
         double second = 0.0;
-        for (std::size_t j = 0; j <= m; ++j) second += p[j] * (squares[j] - average) * (squares[j] - average);
+        for (std::size_t j = 0; j < m; ++j) second += p[j] * (squares[j] - average) * (squares[j] - average);
         const double slope = beta * beta * second / sum;
         double next = slope > 0.0 ? beta * std::exp(std::max(-3.0, std::min(3.0, gap / slope))) : -1.0;
         const bool inside = next > low && (high < 0.0 || next < high);
@@ -74,7 +69,7 @@ inline void calibrate(const double *distance, const double *multiplicity, double
         if (next == beta || !(next > 1e-290) || !(next < 1e290)) break;  // entropies that no beta reaches
         beta = next;
     }
-    for (std::size_t j = 0; j <= m; ++j) p[j] /= sum;
+    for (std::size_t j = 0; j < m; ++j) p[j] /= sum;
 }
 
 // UMAP's weights exp(-max(0, d - rho) / sigma) of k neighbours, rho the least positive distance, and sigma such that

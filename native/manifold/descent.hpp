@@ -24,6 +24,8 @@ struct Energy {
     bool normalised;               // log Z and not Z
 };
 
+constexpr double LONGEST = 5.0;  // step: a row that jumps farther may leave the reach of all others
+
 struct Steps {
     double rate, momentum;
     std::size_t count;
@@ -92,7 +94,12 @@ double descend(const Energy &energy, Repulsion &repulsion, bool plane, const Ste
             norm += g[k] * g[k];
             gains[k] = velocity[k] * g[k] < 0.0 ? gains[k] + 0.2 : std::max(gains[k] * 0.8, 0.01);
             velocity[k] = steps.momentum * velocity[k] - steps.rate * gains[k] * g[k];
-            points[k] += velocity[k];
+        }
+        for (std::size_t i = 0; i < size; i += energy.dim) {
+            double square = 0.0;
+            for (std::size_t k = i; k < i + energy.dim; ++k) square += velocity[k] * velocity[k];
+            const double shorter = square > LONGEST * LONGEST ? LONGEST / std::sqrt(square) : 1.0;
+            for (std::size_t k = i; k < i + energy.dim; ++k) points[k] += velocity[k] *= shorter;
         }
         interrupt();
     }

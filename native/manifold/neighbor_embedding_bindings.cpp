@@ -133,17 +133,11 @@ void bound_place(InOut2<double> points, const Edges &edges, RowMajor<double> fix
         all(manifold::PairsAround{manifold::Columns(fixed.data(), edges.weight.data(), n, dim), kernel});
 }
 
-nb::object bound_calibrate(RowMajor<double> distances, std::optional<RowMajor<double>> multiplicity, Weight own,
-                           double perplexity, int threads) {
-    constexpr const char *expected =
-        "manifold.calibrate: expected distances and multiplicity (n, k) or None, own (n,) or None, perplexity > 0";
+nb::object bound_calibrate(RowMajor<double> distances, double perplexity, int threads) {
     const std::size_t n = distances.shape(0), k = distances.shape(1);
-    require(perplexity > 0.0 &&
-                (!multiplicity || (multiplicity->shape(0) == n && multiplicity->shape(1) == k)),
-            expected);
-    const double *copies = pointer(own, n, expected);
+    require(k >= 1 && perplexity > 0.0, "manifold.calibrate: expected distances (n, k), k >= 1, and perplexity > 0");
     const int size = team(threads);
-    Buffer p(n * (k + 1));
+    Buffer p(n * k);
     {
         nb::gil_scoped_release nogil;
         in_pieces(0, (n + 63) / 64, Interrupts{}, [&](std::size_t from, std::size_t to) {
@@ -151,13 +145,11 @@ nb::object bound_calibrate(RowMajor<double> distances, std::optional<RowMajor<do
             for (std::size_t block = from; block < to; ++block) {
                 std::vector<double> work;
                 for (std::size_t i = block * 64; i < std::min(block * 64 + 64, n); ++i)
-                    manifold::calibrate(distances.data() + i * k, multiplicity ? multiplicity->data() + i * k : nullptr,
-                                        copies ? copies[i] : 0.0, k, std::log(perplexity), p.data.get() + i * (k + 1),
-                                        work);
+                    manifold::calibrate(distances.data() + i * k, k, std::log(perplexity), p.data.get() + i * k, work);
             }
         });
     }
-    return nb::cast(matrix_out(p, n, k + 1));
+    return nb::cast(matrix_out(p, n, k));
 }
 
 nb::object bound_fuzzy(RowMajor<double> distances, double target, int threads) {
@@ -214,8 +206,7 @@ void bind_neighbor_embeddings(nb::module_ &m) {
           "forces"_a, "rate"_a, "momentum"_a, "count"_a, "threads"_a);
     m.def("gradient", &bound_gradient, "points"_a, "edges"_a, "forces"_a, "threads"_a);
     m.def("place", &bound_place, "points"_a.noconvert(), "edges"_a, "fixed"_a, "forces"_a, "threads"_a);
-    m.def("calibrate", &bound_calibrate, "distances"_a, "multiplicity"_a.none(), "own"_a.none(), "perplexity"_a,
-          "threads"_a);
+    m.def("calibrate", &bound_calibrate, "distances"_a, "perplexity"_a, "threads"_a);
     m.def("fuzzy", &bound_fuzzy, "distances"_a, "target"_a, "threads"_a);
     m.def("sne", &bound_sne, "P"_a, "weight"_a, "points"_a, "threads"_a);
 }

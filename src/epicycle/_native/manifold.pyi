@@ -21,9 +21,7 @@ class Forces:
         step: float,
     ) -> None: ...
 
-def calibrate(
-    distances: Array, multiplicity: Array | None, own: Array | None, perplexity: float, threads: int
-) -> Array: ...
+def calibrate(distances: Array, perplexity: float, threads: int) -> Array: ...
 def descend(
     points: Array,
     velocity: Array,

@@ -9,29 +9,30 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import TransformerMixin
 
 from epicycle import _native
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core._solution import Solution
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
-from epicycle.core.estimator._estimator import Estimator, fitting
-from epicycle.data import ArrayData, Data
-from epicycle.data._dask_data import is_dask
+from epicycle.core.estimator._estimator import fitting
+from epicycle.data import ArrayData
+from epicycle.manifold._base import Embedding
 from epicycle.manifold._tsne_affinities import (
     Affinities,
     Search,
-    checked_weights,
     edges_of,
     require_dense,
     require_square,
 )
 from epicycle.manifold._tsne_descent import FEW, Descent, Repulsion, Stage, descend
 from epicycle.manifold._tsne_start import start
+from epicycle.metrics._distances import Distances
 from epicycle.spatial._metrics import is_precomputed
 from epicycle.spatial._options import SEARCH_PARAMETERS
 
@@ -41,7 +42,7 @@ _BALANCE = 0.05
 _SAME = 1e-9
 
 
-class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc]  # untyped mixin
     """Base of embeddings in which neighbours attract and all rows repel each other."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -67,15 +68,13 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     pairs for up to a thousand rows, and then the fastest that there is.""",
         "angle": """angle : float, default={default}
     Of method "barnes_hut": size over distance up to which a cube of the tree counts as one point.""",
-        "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
-    A row of weight v counts as v equal rows, which are neighbours of each other; one of weight 0 has no part in the
-    fit and gets the place of a new row.""",
         "embedding_": """embedding_ : ndarray of shape (n_samples, n_components)
     Places of the rows, float32.""",
         "learning_rate_": "learning_rate_ : float\n    The learning rate that was used.",
         "method_": "method_ : str\n    The method that was used.",
+        "n_steps_": "n_steps_ : int\n    Rows of the history: how often the progress was looked at.",
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("embedding_", "learning_rate_", "method_")
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("embedding_", "learning_rate_", "method_", "n_steps_")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "n_components": Integer(minimum=1, maximum=64),
         "perplexity": Real(minimum=0, inclusive=False),
@@ -115,8 +114,9 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     embedding_: np.ndarray
     learning_rate_: float
     method_: str
+    n_steps_: int
     _rows_: Any
-    _weight_: np.ndarray
+    _places_: np.ndarray
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -127,7 +127,7 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     # ---------------------------------------------------------------- what a member of the family decides
 
     @abstractmethod
-    def _affinities(self, search: Search, weight: np.ndarray) -> Affinities:
+    def _affinities(self, search: Search) -> Affinities:
         """What attracts."""
 
     @abstractmethod
@@ -139,11 +139,11 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         """How many neighbours a new row has among n."""
 
     @abstractmethod
-    def _repulsion(self, weight: np.ndarray) -> Repulsion:
+    def _repulsion(self, n: int) -> Repulsion:
         """What repels."""
 
     @abstractmethod
-    def _stages(self, weight: np.ndarray) -> list[Stage]:
+    def _stages(self, n: int) -> list[Stage]:
         """The stages of the descent; sets `learning_rate_`."""
 
     def _strength(self) -> float:
@@ -157,63 +157,52 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     # ---------------------------------------------------------------- the fit
 
     @fitting
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find places for the rows X."""
-        data = self._table(X, sample_weight)
-        weight = checked_weights(data.weight, data.n_rows)
-        kept = weight > 0
-        rows, weight = _taken(data.X, kept, pairwise=is_precomputed(self.metric)), weight[kept]
-        self._check_size(weight)
-        search = Search.among(rows, self.metric, self.metric_params, self.n_jobs)
-        self.method_ = self._chosen_method(len(weight))
-        affinities = self._affinities(search, weight)
-        rng = stream(seed_of(self.random_state), type(self).__name__, "start")
-        descent = Descent.at(self._start(search, kept, weight, rng), self._resume_state())
-        repulsion = self._repulsion(weight)
-        monitor = self._monitor(int(self.max_iter), lambda x: {"embedding_": x.reshape(len(weight), -1)})
-        edges = affinities.edges()
+        data = self._checked_table(X)
+        n = data.n_rows
+        self._check_size(n)
+        self.method_ = self._chosen_method(n)
+        search = Search.among(data.X, self.metric, self.metric_params, self.n_jobs)
+        affinities = self._affinities(search)
+        rng = stream(seed_of(self.random_state), "embedding", "start")
+        descent = Descent.at(start(self.init, search.rows, int(self.n_components), rng), self._resume_state())
+        repulsion, edges = self._repulsion(n), affinities.edges()
+        rounds = -(-int(self.max_iter) // self._N_ITER_CHECK)
+        monitor = self._monitor(rounds, lambda x: {"embedding_": x.reshape(n, -1).astype(np.float32)})
         descend(
-            descent, edges, affinities.graph.nnz, repulsion, self._stages(weight),
+            descent, edges, affinities.graph.nnz, repulsion, self._stages(n),
             every=self._N_ITER_CHECK, least_norm=float(self.min_grad_norm), monitor=monitor,
             value=lambda a, z: self._value(affinities, repulsion, a, z), n_jobs=self.n_jobs,
         )  # fmt: skip
-        self._rows_, self._weight_ = rows, weight
-        self.embedding_ = np.empty((len(kept), int(self.n_components)), dtype=np.float32)
-        self.embedding_[kept] = descent.points
-        self._places_ = descent.points
-        if not kept.all():
-            others = data.X[~kept][:, kept] if is_precomputed(self.metric) else data.X[~kept]
-            self.embedding_[~kept] = self._place(others)
-        self._finish(affinities, descent)
-        balance = self._balance(edges, repulsion, descent)
-        self._conclude(
-            Solution(
-                descent.points, descent.value, monitor.history(), balance, descent.iteration,
-                "converged" if balance.holds and descent.reason != "stopped" else descent.reason,
-                state=descent.state() if descent.reason == "stopped" else {},
-            )
-        )  # fmt: skip
+        self._rows_, self._places_ = data.X.copy(), descent.points
+        self.embedding_ = descent.points.astype(np.float32)
+        self._finish(descent)
+        self._conclude_descent(descent, monitor, self._balance(edges, repulsion, descent, self._quality(data.X)))
         return self
 
-    def _finish(self, affinities: Affinities, descent: Descent) -> None:
-        """Set what a member of the family reports besides."""
+    def _conclude_descent(self, descent: Descent, monitor: Monitor, balance: Certificate) -> None:
+        stopped = descent.reason == "stopped"
+        reason = "converged" if balance.holds and not stopped else descent.reason
+        self.n_steps_ = descent.round
+        history, state = monitor.history(), descent.state() if stopped else {}
+        x = descent.points
+        self._conclude(Solution(x, descent.value, history, balance, descent.iteration, reason, state=state))
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit to rows X, and return their places.
 
         Returns
         -------
         array of shape (n_samples, n_components)
         """
-        return self.fit(X, sample_weight=sample_weight).embedding_
+        return self.fit(X).embedding_
 
-    def _table(self, X: Any, sample_weight: Any) -> ArrayData:
-        name = type(self).__name__
-        if is_dask(X):
-            raise DataError(f"X: {name} needs its rows in memory; compute() them first")
-        data: Data = self._fit_data(X, None, sample_weight, target="none")
-        if not isinstance(data, ArrayData):
-            raise DataError(f"X: {name} needs its rows in memory; collect them first")
+    def _finish(self, descent: Descent) -> None:
+        """Set what a member of the family reports besides."""
+
+    def _checked_table(self, X: Any) -> ArrayData:
+        data = self._table(X)
         if is_precomputed(self.metric):
             if isinstance(self.init, str) and self.init == "pca":
                 raise ParameterError('The parameter init="pca" cannot be used with metric="precomputed".')
@@ -222,12 +211,11 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
                 require_dense(data.X)
         return data
 
-    def _check_size(self, weight: np.ndarray) -> None:
-        n = len(weight)
+    def _check_size(self, n: int) -> None:
         if n < 2:
             raise DataError(
-                f"Found array with {n} sample(s) of positive weight while a minimum of 2 is required by "
-                f"{type(self).__name__}."
+                f"Found array with {n} sample(s) (shape=({n}, {self.n_features_in_})) while a minimum of 2 is required "
+                f"by {type(self).__name__}."
             )
 
     def _chosen_method(self, n: int) -> str:
@@ -243,29 +231,26 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             raise ParameterError(f"n_components={k}; expected 2 with method='fft', which has a grid in the plane")
         return self.method
 
-    def _start(self, search: Search, kept: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        init = self.init
-        if not isinstance(init, str):
-            init = np.asarray(init)
-            if init.ndim != 2 or len(init) != len(kept):
-                raise DataError(f"init: shape {init.shape}; expected ({len(kept)}, {int(self.n_components)})")
-            init = init[kept]
-        return start(init, search.rows, weight, int(self.n_components), rng)
+    def _quality(self, X: Any) -> str:
+        """How well neighbours are kept, in words."""
+        if is_precomputed(self.metric):
+            return self._judge(lambda rows: _given_rows(X, rows), 1, self.n_jobs)
+        unit = Search.among(X, self.metric, self.metric_params, self.n_jobs).rows
+        blocks = Distances(unit, unit, self.metric, dict(self.metric_params or {})).block
+        return self._judge(blocks, int(X.shape[1]), self.n_jobs)
 
-    def _balance(self, edges: Any, repulsion: Repulsion, descent: Descent) -> Certificate:
+    def _balance(self, edges: Any, repulsion: Repulsion, descent: Descent, quality: str) -> Certificate:
         threads = n_threads(math.inf, self.n_jobs)
-        pull = _native.manifold.gradient(descent.points, edges, _without_push(repulsion, self._strength()), threads)[0]
-        scale = float(np.linalg.norm(pull))
-        value = descent.gradient_norm / scale if scale > 0 else 0.0
+        strength = self._strength()
+        both = _native.manifold.gradient(descent.points, edges, repulsion.forces(strength), threads)[0]
+        pull = _native.manifold.gradient(descent.points, edges, _without_push(repulsion, strength), threads)[0]
+        norm, scale = float(np.linalg.norm(both)), float(np.linalg.norm(pull))
+        value = norm / scale if scale > 0 else 0.0
         meaning = (
             "attraction and repulsion balance up to this share of the attraction: a stationary point nearly, no proof "
-            f"of optimality; the norm of the gradient is {descent.gradient_norm:.2g}"
+            f"of optimality; the norm of the gradient is {norm:.2g}; {quality}"
         )
         return Certificate("balance of forces", value, _BALANCE, meaning)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     # ---------------------------------------------------------------- new rows
 
@@ -282,37 +267,40 @@ class NeighborEmbeddingBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         data = self._predict_data(X)
         if not isinstance(data, ArrayData):
             raise DataError(f"X: {type(self).__name__} places rows in memory; collect them first")
-        if is_precomputed(self.metric) and data.n_features != len(self._weight_):
-            raise DataError(f"X: {data.n_features} columns; expected distances to the {len(self._weight_)} rows of the fit")
+        if is_precomputed(self.metric) and data.n_features != len(self._places_):
+            raise DataError(
+                f"X: {data.n_features} columns; expected distances to the {len(self._places_)} rows of the fit"
+            )
         return self._place(data.X).astype(np.float32)
 
     def _place(self, X: Any) -> np.ndarray:
         search = Search.among(self._rows_, self.metric, self.metric_params, self.n_jobs)
-        weight, fixed = self._weight_, self._places_
-        distances, rows = search.of_queries(X, self._new_neighbors(len(weight)))
-        p = self._conditional(distances) * weight[rows]
-        p /= p.sum(axis=1, keepdims=True)
+        fixed, n = self._places_, search.n_rows
+        distances, rows = search.of_queries(X, self._new_neighbors(n))
+        p = self._conditional(distances)
+        p = p / p.sum(axis=1, keepdims=True)
         places = np.ascontiguousarray(np.einsum("ij,ijk->ik", p, fixed[rows]))
         first = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
-        graph = sp.csr_array((p.ravel(), rows.ravel(), first), shape=(len(rows), len(weight)))
-        repulsion = self._repulsion(weight)
-        threads = n_threads(math.inf, self.n_jobs)
-        forces = repulsion.forces(self._strength())
-        _native.manifold.place(places, edges_of(graph, weight), fixed, forces, threads)
+        graph = sp.csr_array((p.ravel(), rows.ravel(), first), shape=(len(rows), n))
+        threads, forces = n_threads(math.inf, self.n_jobs), self._repulsion(n).forces(self._strength())
+        _native.manifold.place(places, edges_of(graph), fixed, forces, threads)
         same = distances[:, 0] <= _SAME * distances[:, -1]
         places[same] = fixed[rows[same, 0]]
         return places
 
 
 def _without_push(repulsion: Repulsion, attraction: float) -> _native.manifold.Forces:
-    alone = Repulsion("barnes_hut" if repulsion.method == "fft" else repulsion.method, repulsion.freedom, 1.0, factor=0.0)
+    alone = Repulsion(
+        "barnes_hut" if repulsion.method == "fft" else repulsion.method, repulsion.freedom, 1.0, factor=0.0
+    )
     return alone.forces(attraction)
 
 
-def _taken(X: Any, kept: np.ndarray, *, pairwise: bool) -> Any:
-    """Rows, or distances of rows, that are kept; a copy that belongs to the model."""
-    if kept.all():
-        return X.copy()
-    return X[kept][:, kept] if pairwise else X[kept]
-
-
+def _given_rows(X: Any, rows: Any) -> np.ndarray:
+    """Rows of given distances; those that a sparse matrix does not have are infinite."""
+    if not sp.issparse(X):
+        return np.asarray(X[rows], dtype=np.float64)
+    part = sp.coo_array(sp.csr_array(X)[rows])
+    found = np.full(part.shape, np.inf)
+    found[part.coords] = part.data
+    return found

@@ -8,21 +8,20 @@ With K(d) = (1 + d^2 / nu)^(-(nu + 1) / 2) and Z its sum over all pairs, the gra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain, Integer
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.manifold._neighbor_embedding_base import NeighborEmbeddingBase
 from epicycle.manifold._tsne_affinities import Affinities, Search, conditional, gaussian, neighbor_count
-from epicycle.manifold._tsne_descent import Descent, Repulsion, Stage
+from epicycle.manifold._tsne_descent import Descent, Repulsion, Stage, grid_step
 
 
 class TSNE(NeighborEmbeddingBase):
-    r"""t-distributed stochastic neighbour embedding: places in few dimensions with the neighbours that rows have in many.
+    r"""t-distributed stochastic neighbour embedding: places in few dimensions that keep the neighbours of the rows.
 
     .. math:: \min_y \sum_{ij} P_{ij} \log \frac{P_{ij}}{Q_{ij}} , \qquad
               Q_{ij} = \frac{(1 + \|y_i - y_j\|^2)^{-1}}{\sum_{kl} (1 + \|y_k - y_l\|^2)^{-1}} , \qquad
@@ -31,12 +30,13 @@ class TSNE(NeighborEmbeddingBase):
     with :math:`p_{j|i} \propto \exp(-\beta_i \|x_i - x_j\|^2)` of a given perplexity. For three components and more
     Q has one degree of freedom less than components. The attraction runs over the three perplexities nearest rows,
     found by an exact search; for the repulsion see `method`. Distances between clusters and sizes of clusters in the
-    picture mean little.
+    picture mean little. A fitted object keeps the training rows, among which new ones are placed.
 
     Parameters
     ----------
     learning_rate : float or "auto", default="auto"
-        Length of a step along the gradient; "auto" is n / (4 early_exaggeration), at least 50.
+        Length of a step along the gradient; "auto" is n / (4 early_exaggeration), at least 50, and n / 8 for fewer than
+        400 rows, which longer steps would only shake.
     n_iter_without_progress : int, default=300
         Iterations without a lower objective after which the descent ends; it is looked at every 50 iterations.
     min_grad_norm : float, default=1e-7
@@ -92,35 +92,34 @@ class TSNE(NeighborEmbeddingBase):
         n_jobs: int | None = None,
     ) -> None: ...
 
-    def _check_size(self, weight: np.ndarray) -> None:
-        super()._check_size(weight)
-        n = float(weight.sum())
+    def _check_size(self, n: int) -> None:
+        super()._check_size(n)
         if self.perplexity >= n:
-            raise DataError(f"perplexity ({self.perplexity}) must be less than n_samples ({n:g})")
+            raise DataError(f"perplexity ({self.perplexity}) must be less than n_samples ({n})")
 
-    def _affinities(self, search: Search, weight: np.ndarray) -> Affinities:
-        n = len(weight)
-        k = n - 1 if self.method == "exact" else neighbor_count(self.perplexity, weight)
-        return gaussian(search, float(self.perplexity), weight, k, self.n_jobs)
+    def _affinities(self, search: Search) -> Affinities:
+        n = search.n_rows
+        k = n - 1 if self.method == "exact" else neighbor_count(self.perplexity, n - 1)
+        return gaussian(search, float(self.perplexity), k, self.n_jobs)
 
     def _conditional(self, distances: np.ndarray) -> np.ndarray:
-        return conditional(distances, None, np.ones(len(distances)), float(self.perplexity), self.n_jobs)[0]
+        return conditional(distances, float(self.perplexity), self.n_jobs)
 
     def _new_neighbors(self, n: int) -> int:
-        return int(min(n, 3.0 * self.perplexity + 1.0))
+        return neighbor_count(self.perplexity, n)
 
-    def _repulsion(self, weight: np.ndarray) -> Repulsion:
+    def _repulsion(self, n: int) -> Repulsion:
         freedom = float(max(int(self.n_components) - 1, 1))
-        return Repulsion(self.method_, freedom, float(self.angle))
+        return Repulsion(self.method_, freedom, float(self.angle), step=grid_step(n))
 
-    def _stages(self, weight: np.ndarray) -> list[Stage]:
+    def _stages(self, n: int) -> list[Stage]:
         if isinstance(self.learning_rate, str):
-            self.learning_rate_ = max(float(weight.sum()) / float(self.early_exaggeration) / 4.0, 50.0)
+            self.learning_rate_ = max(n / float(self.early_exaggeration) / 4.0, min(50.0, n / 8.0))
         else:
             self.learning_rate_ = float(self.learning_rate)
         last, first = int(self.max_iter), min(self._EXPLORATION_MAX_ITER, int(self.max_iter))
         stages = [Stage(first, float(self.early_exaggeration), 0.5, self.learning_rate_, first)] if first else []
         return [*stages, Stage(last, 1.0, 0.8, self.learning_rate_, int(self.n_iter_without_progress))]
 
-    def _finish(self, affinities: Affinities, descent: Descent) -> None:
+    def _finish(self, descent: Descent) -> None:
         self.kl_divergence_ = descent.value

@@ -1,9 +1,6 @@
-r"""Affinities of rows:  p_{j|i} ~ exp(-beta_i d_ij^2)  of a given perplexity, or the weights of UMAP's graph, made symmetric.
+"""Affinities of rows:  p_j|i ~ exp(-beta_i d_ij^2)  of a given perplexity, or the weights of UMAP's graph.
 
-A row of weight w stands for w equal rows: its copies are neighbours at distance zero of each other. With c_ij the
-conditional probability of one copy of row j for one of row i and W the sum of the weights,
-
-    P_ij = (c_ij + c_ji) / (2 W)        for a pair of copies,        sum_ij w_i w_j P_ij + sum_i w_i (w_i - 1) P_ii = 1.
+Made symmetric, P_ij = (p_j|i + p_i|j) / (2 n), they add up to one.
 """
 
 from __future__ import annotations
@@ -26,27 +23,24 @@ from epicycle.spatial._search import nearest, nearest_in_blocks, without_self
 
 #: Sizes of rows beyond which they are scaled first: affinities do not depend on the unit.
 _LARGE = 1e100
-#: Largest sum of weights whose square float32 holds with room for sums.
-_HEAVIEST = 1e12
 
 
 @dataclass(frozen=True)
 class Affinities:
-    """What attracts: for row i the entry of row j is w_j P_ij, as sparse rows; sum_ij P_ij log P_ij; the weights."""
+    """P as sparse rows, and sum_ij P_ij log P_ij."""
 
     graph: Any
     entropy: float
-    weight: np.ndarray
 
     def edges(self) -> _native.manifold.Edges:
         """The rows as native code takes them."""
-        return edges_of(self.graph, self.weight)
+        return edges_of(self.graph)
 
 
-def edges_of(graph: Any, weight: np.ndarray) -> _native.manifold.Edges:
-    """Sparse rows, and the weights of what their columns stand for, as native code takes them."""
+def edges_of(graph: Any) -> _native.manifold.Edges:
+    """Sparse rows as native code takes them; what their columns stand for counts once."""
     first, other = graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
-    return _native.manifold.Edges(first, other, graph.data.astype(np.float32), weight)
+    return _native.manifold.Edges(first, other, graph.data.astype(np.float32), np.ones(graph.shape[1]))
 
 
 # ------------------------------------------------------------------------------------------- neighbours
@@ -60,6 +54,10 @@ class Search:
     metric: MetricInUse
     exponent: int  # rows are those of the fit, divided by its power of two
     n_jobs: int | None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.shape[0])
 
     @classmethod
     def among(cls, X: Any, metric: Any, metric_params: Any, n_jobs: int | None) -> Search:
@@ -78,10 +76,8 @@ class Search:
 
     def of_queries(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """(distances, rows) of the k nearest rows of new ones."""
-        if self.metric.is_given:
-            queries = _distances_as_given(Q)
-        else:
-            queries = self.metric.scaled(_divided(Q, self.exponent))
+        given = self.metric.is_given
+        queries = _distances_as_given(Q) if given else self.metric.scaled(_divided(Q, self.exponent))
         return self._checked(self._nearest(queries, k))
 
     def _nearest(self, Q: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -137,51 +133,40 @@ def _divided(X: Any, exponent: int) -> Any:
 # ------------------------------------------------------------------------------------------- probabilities
 
 
-def neighbor_count(perplexity: float, weight: np.ndarray) -> int:
-    """Neighbours of a row that carry all but a thousandth of its probability: three perplexities of weight."""
-    n, wanted = len(weight), 3.0 * perplexity + 1.0
-    least = float(weight.min())
-    return int(min(n - 1, wanted if least >= 1.0 else wanted / least))
+def neighbor_count(perplexity: float, n: int) -> int:
+    """Neighbours that carry all but a thousandth of the probability: three perplexities."""
+    return int(min(n, 3.0 * perplexity + 1.0))
 
 
-def gaussian(search: Search, perplexity: float, weight: np.ndarray, k: int, n_jobs: int | None) -> Affinities:
+def gaussian(search: Search, perplexity: float, k: int, n_jobs: int | None) -> Affinities:
     """Affinities of t-SNE from the k nearest of every row."""
-    n = len(weight)
+    n = search.n_rows
     require_memory(32.0 * n * (k + 1), f"affinities of {n:,} rows with {k:,} neighbours each", "a smaller perplexity")
     distances, rows = search.of_rows(k)
-    p, own = conditional(distances, weight[rows] if weight.max() != 1.0 else None, weight, perplexity, n_jobs)
-    heavy = weight > 1.0
-    own = np.divide(own, weight - 1.0, out=np.zeros(n), where=heavy)
-    return _joint(p / weight[rows] if weight.max() != 1.0 else p, rows, own, weight)
+    a = _sparse(conditional(distances, perplexity, n_jobs), rows, n)
+    return _normalised(sp.csr_array(a + a.T))
 
 
-def conditional(
-    distances: np.ndarray, multiplicity: np.ndarray | None, weight: np.ndarray, perplexity: float, n_jobs: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """(probabilities of the neighbours of rows, of copies of the rows themselves)."""
-    copies = np.maximum(weight - 1.0, 0.0)
+def conditional(distances: np.ndarray, perplexity: float, n_jobs: int | None) -> np.ndarray:
+    """Probabilities of the neighbours of rows."""
     threads = n_threads(200.0 * distances.size, n_jobs)
     # Distances in float32: those that differ by rounding alone give the same bits.
     distances = np.ascontiguousarray(distances.astype(np.float32), dtype=np.float64)
-    found = _native.manifold.calibrate(distances, multiplicity, copies, float(perplexity), threads)
-    return found[:, :-1], found[:, -1]
+    return _native.manifold.calibrate(distances, float(perplexity), threads)
 
 
-def fuzzy(search: Search, n_neighbors: int, weight: np.ndarray, n_jobs: int | None) -> Affinities:
+def fuzzy(search: Search, n_neighbors: int, n_jobs: int | None) -> Affinities:
     """Affinities of UMAP: a + b - ab of the weights in both directions, divided by their sum."""
-    k = min(n_neighbors, len(weight) - 1)
-    distances, rows = search.of_rows(k)
-    threads = n_threads(1000.0 * distances.size, n_jobs)
-    target = max(math.log2(k + 1), 0.5)
-    a = _sparse(_native.manifold.fuzzy(np.ascontiguousarray(distances), target, threads), rows, len(weight))
+    distances, rows = search.of_rows(min(n_neighbors, search.n_rows - 1))
+    a = _sparse(memberships(distances, n_jobs), rows, search.n_rows)
     b = sp.csr_array(a.T)
-    union = sp.csr_array(a + b - a.multiply(b))
-    return _with_weights(union, np.zeros(len(weight)), weight)
+    return _normalised(sp.csr_array(a + b - a.multiply(b)))
 
 
-def _joint(c: np.ndarray, rows: np.ndarray, own: np.ndarray, weight: np.ndarray) -> Affinities:
-    a = _sparse(c, rows, len(weight))
-    return _with_weights(sp.csr_array(a + a.T), 2.0 * own, weight)
+def memberships(distances: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """UMAP's weights of the neighbours of rows, which add up to log2 of their number."""
+    target = math.log2(max(distances.shape[1], 2))
+    return _native.manifold.fuzzy(np.ascontiguousarray(distances), target, n_threads(1000.0 * distances.size, n_jobs))
 
 
 def _sparse(values: np.ndarray, rows: np.ndarray, n: int) -> Any:
@@ -189,31 +174,10 @@ def _sparse(values: np.ndarray, rows: np.ndarray, n: int) -> Any:
     return sp.csr_array((values.ravel(), rows.ravel().astype(np.int32), first), shape=(len(rows), n))
 
 
-def _with_weights(pairs: Any, own: np.ndarray, weight: np.ndarray) -> Affinities:
-    """Symmetric affinities of pairs of copies, scaled such that those of all pairs add up to one."""
-    rows = np.repeat(np.arange(len(weight)), np.diff(pairs.indptr))
-    mass = weight[rows] * weight[pairs.indices] * pairs.data
-    copies = weight * np.maximum(weight - 1.0, 0.0) * own
-    total = float(mass.sum() + copies.sum())
-    entropy = 0.0
-    for masses, values in ((mass, pairs.data), (copies, own)):
-        seen = masses > 0
-        entropy += float(np.sum(masses[seen] / total * np.log(values[seen] / total)))
-    pairs.data = pairs.data / total * weight[pairs.indices]
-    return Affinities(pairs, entropy, weight)
-
-
-def checked_weights(weight: np.ndarray | None, n: int) -> np.ndarray:
-    """Multiplicities of the rows; they have to be of a size at which rows can be counted."""
-    if weight is None:
-        return np.ones(n)
-    total = float(weight.sum())
-    if not total < _HEAVIEST:
-        raise DataError(
-            f"sample_weight: adds up to {total:g}; expected multiplicities of rows that add up to less than "
-            f"{_HEAVIEST:g}"
-        )
-    return np.asarray(weight, dtype=np.float64)
+def _normalised(pairs: Any) -> Affinities:
+    pairs.data = pairs.data / pairs.data.sum()
+    seen = pairs.data[pairs.data > 0]
+    return Affinities(pairs, float(seen @ np.log(seen)))
 
 
 def require_square(X: Any) -> None:

@@ -15,10 +15,16 @@ from epicycle.core._threads import n_threads
 
 #: How the field of repulsion is computed, by the numbers of native code.
 METHODS = {"exact": 0, "barnes_hut": 1, "fft": 2}
-#: Longest step of the grid; the width of the kernel is one.
-GRID_STEP = 0.5
+#: Longest step of the grid, in widths of the kernel, for up to so many rows and for more: many rows lie close, and what
+#: matters then is the field of many, which is smooth. Forces are met to 1% and 2%.
+GRID_STEPS, MANY = (0.4, 0.5), 20_000
 #: Rows up to which all pairs cost no more than a grid.
 FEW = 1000
+
+
+def grid_step(n: int) -> float:
+    """The step of the grid for n rows."""
+    return GRID_STEPS[n > MANY]
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,13 @@ class Repulsion:
     normalised: bool = True
     factor: float = 1.0
     softness: float = 0.0  # > 0: the kernel of the cross-entropy
+    step: float = GRID_STEPS[0]  # of the grid
 
     def forces(self, attraction: float) -> _native.manifold.Forces:
         """With a factor of attraction, as native code takes it."""
         return _native.manifold.Forces(
             self.softness > 0, self.softness, self.freedom, attraction, self.factor, self.normalised,
-            METHODS[self.method], self.angle, GRID_STEP,
+            METHODS[self.method], self.angle, self.step,
         )  # fmt: skip
 
     def energy(self, Z: float) -> float:
@@ -68,6 +75,7 @@ class Descent:
     velocity: np.ndarray
     gains: np.ndarray
     iteration: int = 0
+    round: int = 0
     stage: int = 0
     best: float = math.inf
     best_iteration: int = 0
@@ -80,14 +88,14 @@ class Descent:
         """A start, or where an earlier descent was left."""
         if state is not None and np.shape(state.get("points")) == places.shape:
             arrays = {name: np.array(state[name], dtype=np.float64) for name in ("points", "velocity", "gains")}
-            numbers = {name: int(state[name]) for name in ("iteration", "stage", "best_iteration")}
+            numbers = {name: int(state[name]) for name in ("iteration", "round", "stage", "best_iteration")}
             return cls(**arrays, **numbers, best=float(state["best"]))
         points = np.ascontiguousarray(places, dtype=np.float64)
         return cls(points, np.zeros_like(points), np.ones_like(points))
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on."""
-        names = ("points", "velocity", "gains", "iteration", "stage", "best", "best_iteration")
+        names = ("points", "velocity", "gains", "iteration", "round", "stage", "best", "best_iteration")
         return {name: np.array(v) if isinstance(v := getattr(self, name), np.ndarray) else v for name in names}
 
     def next_stage(self) -> None:
@@ -127,8 +135,9 @@ def descend(
                 descent.reason = "diverged"
                 return
             energy = stage.attraction * attraction + repulsion.energy(Z)
+            descent.round += 1
             stop = monitor(
-                descent.iteration, descent.points.ravel(), objective=descent.value,
+                descent.round, descent.points.ravel(), objective=descent.value,
                 gradient_norm=descent.gradient_norm, state=descent.state,
             )  # fmt: skip
             if stop:
