@@ -114,6 +114,7 @@ FAMILIES = {
     "metrics._distances": "distances by name",
     "metrics._information": "mutual information of partitions, and what is made of it",
     "metrics._pair_counts": "agreement of partitions by pairs of rows",
+    "metrics._ranking": "criteria of ranked lists",
     "mixture._choose_k": "the choice of the number of components",
     "mixture._linear_mixture": "mixtures over exponential families that are linear in x",
     "neighbors._classification": "as in scikit-learn",
@@ -138,6 +139,7 @@ FAMILIES = {
     "select._greedy_selection": "forward and backward selection",
     "select._procedures": "procedures of validation",
     "select._scorers": "scores",
+    "text._documents": "documents as lines of files",
     "svm._svc": "support vector classification and the hulls of its classes",
     "theory._decomposition": "decompositions of the error",
 }

@@ -7,7 +7,7 @@ FLOORS = [
     ("automl, diagnose, select", "the training command, diagnoses, selection and validation", "tools"),
     ("theory, plot, online, report", "bounds, figures, online evaluation, reports", "tools"),
     ("causal, control", "learning what actions do: any family below is a part of them", "methods"),
-    ("ensemble, discriminant, manifold, mixture", "methods that use other families", "methods"),
+    ("anomaly ensemble manifold mixture recommend text", "methods that use other families", "methods"),
     ("linear kernel svm gp cluster hmm tree", "one package a family; none imports another", "methods"),
     ("metrics", "criteria and stability of clusterings, distances of tables and graphs", "mathematics"),
     ("spatial", "distances by name, exact search for near rows", "mathematics"),

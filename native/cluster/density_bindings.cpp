@@ -3,25 +3,10 @@
 #include "cluster/hdbscan.hpp"
 #include "cluster/optics.hpp"
 #include "core/binding.hpp"
+#include "spatial/with_norm.hpp"
 
 namespace epicycle {
 namespace {
-
-// Calls work(Norm) for the metric of this number, of those that have a tree.
-template <class Work>
-auto with_norm(int metric, double power, const char *message, Work work) {
-    require(metric >= 0 && metric <= 3 && power >= 1.0, message);
-    switch (static_cast<Metric>(metric)) {
-        case Metric::manhattan:
-            return work(Norm<Metric::manhattan>{});
-        case Metric::chebyshev:
-            return work(Norm<Metric::chebyshev>{});
-        case Metric::minkowski:
-            return work(Norm<Metric::minkowski>{power});
-        default:
-            return work(Norm<Metric::euclidean>{});
-    }
-}
 
 // Edges as (from, to, distance).
 auto edges_out(const std::vector<TreeEdge> &edges) {

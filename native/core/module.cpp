@@ -4,6 +4,7 @@
 #include "core/threads.hpp"
 
 namespace epicycle {
+void bind_anomaly(nb::module_ &m);
 void bind_bayes(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
@@ -13,13 +14,16 @@ void bind_causal_trees(nb::module_ &m);
 void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
 void bind_density(nb::module_ &m);
+void bind_factors(nb::module_ &m);
 void bind_glm(nb::module_ &m);
 void bind_graph(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
+void bind_ica(nb::module_ &m);
 void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
+void bind_kernel_density(nb::module_ &m);
 void bind_lars(nb::module_ &m);
 void bind_lasso(nb::module_ &m);
 void bind_linear(nb::module_ &m);
@@ -32,12 +36,14 @@ void bind_neighbor_embeddings(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
+void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
 void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
+void bind_text(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
 }  // namespace epicycle
@@ -52,6 +58,7 @@ NB_MODULE(_native, m) {
         for (const auto part : parts) part(submodule);
     };
     bind("core", "Finite values, moments, hashes of rows, threads.", {bind_core});
+    bind("anomaly", "Isolation trees.", {bind_anomaly});
     bind("control", "Sweeps over the states of a Markov decision process; beliefs; filters; simulators.",
          {bind_control, bind_kalman, bind_pomdp, bind_simulators});
     bind("cluster",
@@ -59,6 +66,8 @@ NB_MODULE(_native, m) {
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means, bind_medoids});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
+    bind("decomposition", "Factors of matrices; independent components; products with sparse rows.",
+         {bind_factors, bind_ica});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});
@@ -70,9 +79,12 @@ NB_MODULE(_native, m) {
     bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, forces of neighbours.",
          {bind_manifold, bind_neighbor_embeddings});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
-    bind("neighbors", "Exact nearest neighbours by brute force.", {bind_neighbors});
+    bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
+         {bind_neighbors, bind_kernel_density});
+    bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
+    bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",
          {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
 }

@@ -1,6 +1,7 @@
 """Every public name, once: type checkers read this file, and `__init__.py` finds here where a name is loaded from."""
 
 from . import (
+    anomaly as anomaly,
     automl as automl,
     bayes as bayes,
     callbacks as callbacks,
@@ -28,11 +29,17 @@ from . import (
     online as online,
     optim as optim,
     plot as plot,
+    recommend as recommend,
     report as report,
     select as select,
     svm as svm,
+    text as text,
     theory as theory,
     tree as tree,
+)
+from .anomaly import (
+    IsolationForest as IsolationForest,
+    LocalOutlierFactor as LocalOutlierFactor,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
@@ -97,10 +104,16 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    ICA as ICA,
+    NMF as NMF,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
+    FastICA as FastICA,
+    MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
+    fastica as fastica,
+    non_negative_factorization as non_negative_factorization,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
@@ -217,6 +230,7 @@ from .naive_bayes import (
     MultinomialNB as MultinomialNB,
 )
 from .neighbors import (
+    KernelDensity as KernelDensity,
     KNeighborsClassifier as KNeighborsClassifier,
     KNeighborsRegressor as KNeighborsRegressor,
     KNeighborsTransformer as KNeighborsTransformer,
@@ -239,6 +253,12 @@ from .svm import (
     NuSVC as NuSVC,
     NuSVR as NuSVR,
     OneClassSVM as OneClassSVM,
+)
+from .text import (
+    CountVectorizer as CountVectorizer,
+    HashingVectorizer as HashingVectorizer,
+    TfidfTransformer as TfidfTransformer,
+    TfidfVectorizer as TfidfVectorizer,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

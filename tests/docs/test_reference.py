@@ -22,9 +22,11 @@ from epicycle import (
     online,
     optim,
     plot,
+    recommend,
     report,
     select,
     svm,
+    text,
     theory,
 )
 
@@ -44,9 +46,11 @@ MODULES = {
     "online": online,
     "optim": optim,
     "plot": plot,
+    "recommend": recommend,
     "report": report,
     "select": select,
     "svm": svm,
+    "text": text,
     "theory": theory,
 }
 

@@ -269,7 +269,7 @@ def complaints(case: Case, numpy_warnings: bool = False) -> Iterator[str]:
                     answers = getattr(case.model, method)(case.X) if hasattr(case.model, method) and finite else 0.0
                     # Rows without neighbours within a radius have no mean: scikit-learn's NaN, with a warning.
                     announced = any("predicting NaN" in str(warning.message) for warning in caught)
-                    if not _finite(answers) and not announced:
+                    if not _finite(_logarithms(case.model, answers)) and not announced:
                         yield f"{method} gives values that are not finite"
                 yield from _of_the_model(case, finite)
         except Exception as error:
@@ -293,8 +293,13 @@ def _of_the_model(case: Case, finite: bool) -> Iterator[str]:
         if hasattr(case.model, name):
             answers = call(case.model, case.X)
             for part in answers if isinstance(answers, tuple) else (answers,):
-                if not _finite(part):
+                if not _finite(_logarithms(case.model, part)):
                     yield f"{name} gives values that are not finite"
+
+
+def _logarithms(model: Any, values: Any) -> Any:
+    """Answers, with a number for the logarithm of a density of zero: no kernel reaches a row of weight zero."""
+    return np.where(np.isneginf(values), 0.0, values) if isinstance(model, ep.KernelDensity) else values
 
 
 def _finite(values: Any) -> bool:

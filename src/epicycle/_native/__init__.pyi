@@ -1,11 +1,13 @@
 """Compiled kernels: pure functions of arrays. X is float32 or float64 in any memory order, indices 32- or 64-bit."""
 
 from epicycle._native import (
+    anomaly as anomaly,
     bayes as bayes,
     cart as cart,
     cluster as cluster,
     control as control,
     core as core,
+    decomposition as decomposition,
     glm as glm,
     graph as graph,
     hmm as hmm,
@@ -16,6 +18,8 @@ from epicycle._native import (
     mixture as mixture,
     neighbors as neighbors,
     online as online,
+    recommend as recommend,
     svm as svm,
+    text as text,
     tree as tree,
 )

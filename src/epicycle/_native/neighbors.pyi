@@ -1,4 +1,4 @@
-"""Kernels: exact nearest neighbours by brute force."""
+"""Kernels: exact nearest neighbours by brute force, and kernel densities over a tree."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,3 +30,18 @@ def update_given(G: Array, first: int, rows: int, k: int, lists: Lists) -> None:
 def settle_given(rows: int, k: int, lists: Lists) -> tuple[Array, Array]: ...
 def exact_distances(A: Array, B: Array, metric: int, power: float, row: Array) -> Array: ...
 def csr_distances(A: Sparse, B: Sparse, metric: int, power: float) -> Array: ...
+
+class WeightedTree:
+    def __init__(self, X: Array, weight: Array | None) -> None: ...
+
+def log_kernel_sums(
+    points: WeightedTree,
+    Q: Array,
+    metric: int,
+    power: float,
+    kernel: int,
+    rate: float,
+    log_atol: float,
+    rtol: float,
+    threads: int,
+) -> Array: ...

@@ -1,5 +1,6 @@
-"""Criteria of clusterings and embeddings, agreement of partitions, and distances."""
+"""Criteria of clusterings, embeddings, unmixed signals and ranked lists, agreement of partitions, and distances."""
 
+from epicycle.metrics._amari_index import amari_index
 from epicycle.metrics._cluster_stability import ClusterStability, cluster_stability
 from epicycle.metrics._contingency_matrix import contingency_matrix
 from epicycle.metrics._dispersion import (
@@ -39,6 +40,13 @@ from epicycle.metrics._pair_counts import (
     rand_score,
 )
 from epicycle.metrics._purity_score import purity_score
+from epicycle.metrics._ranking import (
+    catalogue_coverage,
+    mean_average_precision_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+)
 from epicycle.metrics._silhouette import (
     SilhouetteEstimate,
     silhouette_estimate,
@@ -51,7 +59,9 @@ __all__ = [
     "SilhouetteEstimate",
     "adjusted_mutual_info_score",
     "adjusted_rand_score",
+    "amari_index",
     "calinski_harabasz_score",
+    "catalogue_coverage",
     "chebyshev_distances",
     "cluster_stability",
     "completeness_score",
@@ -70,14 +80,18 @@ __all__ = [
     "jaccard_distances",
     "mahalanobis_distances",
     "manhattan_distances",
+    "mean_average_precision_at_k",
     "minkowski_distances",
     "mutual_info_score",
+    "ndcg_at_k",
     "neighborhood_preservation",
     "normalized_mutual_info_score",
     "pair_confusion_matrix",
     "pairwise_distances",
+    "precision_at_k",
     "purity_score",
     "rand_score",
+    "recall_at_k",
     "separation",
     "silhouette_estimate",
     "silhouette_samples",

@@ -246,15 +246,14 @@ class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[mis
             Among equal distances the row that comes first in the fit is the nearer one.
         """
         self._check_fitted()
-        k = self._wanted(n_neighbors, self_excluded=X is None)
+        Q = self.X_fit_ if X is None else self._in_memory(X)
+        k = self._wanted(n_neighbors, int(Q.shape[0]), self_excluded=X is None)
+        distances, rows = self._search(Q, k + int(X is None))
         if X is None:
-            distances, rows = self._search(self.X_fit_, k + 1)
             distances, rows = without_self(distances, rows)
-        else:
-            distances, rows = self._search(self._in_memory(X), k)
         return (distances, rows) if return_distance else rows
 
-    def _wanted(self, n_neighbors: Any, *, self_excluded: bool) -> int:
+    def _wanted(self, n_neighbors: Any, n_queries: int, *, self_excluded: bool) -> int:
         k: Any = self.n_neighbors if n_neighbors is None else n_neighbors
         if isinstance(k, float | np.floating):
             raise DataTypeError(f"n_neighbors does not take {type(k)} value, enter integer value")
@@ -263,7 +262,7 @@ class KNeighborsSearch(NeighborsEstimator, KNeighborsMixin):  # type: ignore[mis
         if k + int(self_excluded) > self.n_samples_fit_:
             raise DataError(
                 f"Expected n_neighbors {'<' if self_excluded else '<='} n_samples_fit, but n_neighbors = {k}, "
-                f"n_samples_fit = {self.n_samples_fit_}, n_samples = {self.n_samples_fit_}"
+                f"n_samples_fit = {self.n_samples_fit_}, n_samples = {n_queries}"
             )
         return int(k)
 

@@ -128,7 +128,7 @@ class KNeighborsPredictor(KNeighborsSearch):
             found = [self.kneighbors()]
         else:
             data: Data = self._query_data(X)
-            k = self._wanted(None, self_excluded=False)
+            k = self._wanted(None, self.n_samples_fit_ if data.n_rows is None else data.n_rows, self_excluded=False)
             found = [self._search(batch.X, k) for batch in batches_in_order(data)]
         distances, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
         share = neighbor_weights(self.weights, distances)

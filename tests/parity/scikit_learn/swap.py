@@ -31,6 +31,7 @@ MODULES = (
     "decomposition",
     "discriminant_analysis",
     "ensemble",
+    "feature_extraction.text",
     "gaussian_process",
     "kernel_approximation",
     "kernel_ridge",
@@ -45,11 +46,13 @@ MODULES = (
 PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
+    "fastica",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
     "linkage_tree",
     "locally_linear_embedding",
+    "non_negative_factorization",
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",

@@ -22,6 +22,7 @@ _WITH_FUNCTIONS = (
     "metrics",
     "online",
     "optim",
+    "recommend",
     "select",
     "theory",
     "theory.bounds",

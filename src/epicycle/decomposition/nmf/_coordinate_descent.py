@@ -1,0 +1,191 @@
+"""Alternating coordinate descent for  1/2 sum_i v_i |x_i - w_i H|^2 + penalties  over  W, H >= 0.
+
+With H fixed every row is a quadratic of its own, with curvature G = HH' + l2 I and products c_i = x_i H'; with W fixed
+every column is one, with A = W'VW + l2 I and b_j = W'Vx_j, which are sums over rows. Each quadratic takes several
+sweeps of coordinate descent for one product with X (Gillis and Glineur 2012), and none of them raises the objective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epicycle._native import decomposition as native
+from epicycle.core._monitor import Monitor
+from epicycle.core._random import stream
+from epicycle.data import ArrayData, Batch
+from epicycle.decomposition.nmf._divergence import Penalty, dense
+from epicycle.decomposition.nmf._row_factors import RowFactors
+
+SWEEPS, SHARE = 10, 0.05  # most sweeps for one product, and the share of the violation that is left to the next
+NEARLY = 1e-8  # of the gradient at zero: a start nearer than this to a stationary point is measured by that
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How long rounds go on, who is told of them, and what an earlier run that was stopped has left."""
+
+    tol: float
+    max_iter: int
+    monitor: Monitor
+    x: Callable[[], np.ndarray]
+    keep: Callable[[], Mapping[str, Any]] | None  # all that is needed to go on, except the numbers of the loop
+    earlier: Mapping[str, Any] | None = None
+
+    @property
+    def done(self) -> int:
+        return 0 if self.earlier is None else int(self.earlier["round"])
+
+    def known(self, name: str) -> float | None:
+        return None if self.earlier is None else float(self.earlier[name])
+
+    def record(self, round_: int, value: float, relative: float, **numbers: float) -> bool:
+        """Tell the monitor of a round; True asks to stop."""
+        keep = self.keep
+        state = None if keep is None else lambda: {**keep(), "round": round_, **numbers}
+        return self.monitor(round_, self.x(), objective=value, state=state, stationarity=relative)
+
+
+@dataclass
+class Factorization:
+    """Where the rounds ended: H', the objective and how stationary the point is relative to the start."""
+
+    Ht: np.ndarray
+    value: float
+    stationarity: float
+    n_iter: int
+    reason: str
+
+
+class Halves:
+    """The two half rounds, on sums over batches; W and H' are changed in place."""
+
+    def __init__(self, rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, seed: int | None) -> None:
+        self.rows, self.on_W, self.on_H, self.squares, self.seed = rows, on_W, on_H, squares, seed
+
+    def order(self, k: int, *keys: Any) -> np.ndarray:
+        """In which coordinates are visited: as they come, or shuffled anew for every half of a round."""
+        return np.arange(k) if self.seed is None else stream(self.seed, "order", *keys).permutation(k)
+
+    def move_rows(self, Ht: np.ndarray, order: np.ndarray, sweeps: int) -> float:
+        """Move W and keep its sums; returns the violation before."""
+        G = Ht.T @ Ht + self.on_W.l2 * np.eye(Ht.shape[1])
+        violation, self.w1, self.A, self.Bt = self.rows.step(_descend, Ht, G, self.on_W.l1, order, sweeps)
+        return float(violation)
+
+    def move_columns(self, Ht: np.ndarray, order: np.ndarray, sweeps: int) -> float:
+        """Move H'; returns the violation before."""
+        G = self.A + self.on_H.l2 * np.eye(len(self.A))
+        violation, self.cross = native.descend_products(self.Bt, G, self.on_H.l1, order, sweeps, SHARE, None, Ht)
+        return violation
+
+    def gradient_at_zero(self) -> float:
+        return float(self.Bt.sum())
+
+    def value(self, Ht: np.ndarray) -> float:
+        """The objective for the sums of W and this H', after `move_columns`."""
+        fit = 0.5 * self.squares - self.cross + 0.5 * float(np.vdot(self.A, Ht.T @ Ht))
+        penalty_W = self.on_W.l1 * self.w1 + self.on_W.l2 / 2 * float(np.trace(self.A))
+        return float(max(fit, 0.0) + penalty_W + self.on_H.of(Ht))
+
+
+class SparseHalves(Halves):
+    """The same for sparse rows in memory: by columns no dense product of all columns is ever added up."""
+
+    def __init__(self, rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, seed: int | None) -> None:
+        super().__init__(rows, on_W, on_H, squares, seed)
+        assert isinstance(rows.data, ArrayData)
+        self.v, self.columns = rows.data.weight, ArrayData(sp.csr_array(rows.data.X.T))
+
+    def move_rows(self, Ht: np.ndarray, order: np.ndarray, sweeps: int) -> float:
+        G = Ht.T @ Ht + self.on_W.l2 * np.eye(Ht.shape[1])
+        violation, _ = self.rows.step(_descend_sparse, Ht, G, self.on_W.l1, order, sweeps)
+        W = self.rows.factors
+        self.vW = W if self.v is None else self.v[:, None] * W
+        self.A, self.w1 = W.T @ self.vW, float(self.vW.sum())
+        return float(violation)
+
+    def move_columns(self, Ht: np.ndarray, order: np.ndarray, sweeps: int) -> float:
+        G = self.A + self.on_H.l2 * np.eye(len(self.A))
+        columns = RowFactors(self.columns, Ht, self.rows.n_jobs)
+        violation, self.cross = columns.step(_descend_sparse, self.vW, G, self.on_H.l1, order, sweeps)
+        return float(violation)
+
+    def gradient_at_zero(self) -> float:
+        return float((self.columns.X @ self.vW.sum(axis=1)).sum())
+
+
+def halves_of(rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, seed: int | None) -> Halves:
+    """The half rounds for rows wherever they are."""
+    kind = SparseHalves if isinstance(rows.data, ArrayData) and rows.data.sparse else Halves
+    return kind(rows, on_W, on_H, squares, seed)
+
+
+def alternate(halves: Halves, Ht: np.ndarray, run: Rounds) -> Factorization:
+    """Rounds until the projected gradient is `tol` of that at the start; Ht is changed in place."""
+    k = Ht.shape[1]
+    plain = np.arange(k)
+    reason, value, relative, round_ = "max_iter", np.inf, np.inf, run.done
+    start = run.known("start")
+    for round_ in range(run.done + 1, run.max_iter + 1):
+        violation = halves.move_rows(Ht, halves.order(k, round_, 0), SWEEPS)
+        violation += halves.move_columns(Ht, halves.order(k, round_, 1), SWEEPS)
+        if start is None:
+            start = max(violation, NEARLY * halves.gradient_at_zero())
+        value = halves.value(Ht)
+        relative = violation / start if start > 0 else 0.0
+        if run.record(round_, value, relative, start=start):
+            reason = "stopped"
+            break
+        # both halves found little to do: without moving anything, what is left at this point?
+        if relative <= run.tol and (relative := _left(halves, Ht, plain, start)) <= run.tol:
+            reason = "converged"
+            break
+    if reason != "converged":
+        relative = _left(halves, Ht, plain, start or 0.0)
+        reason = "converged" if relative <= run.tol and reason == "max_iter" else reason
+    return Factorization(Ht, value, relative, round_, reason)
+
+
+def _left(halves: Halves, Ht: np.ndarray, order: np.ndarray, start: float) -> float:
+    """The projected gradient of both factors at one point, relative to the start."""
+    violation = halves.move_rows(Ht, order, 0) + halves.move_columns(Ht, order, 0)
+    return violation / start if start > 0 else 0.0
+
+
+# ------------------------------------------------------------------------------------------------- of a batch
+
+
+def _descend(
+    batch: Batch, W: np.ndarray, Ht: np.ndarray, G: np.ndarray, l1: float, order: np.ndarray, sweeps: int
+) -> tuple[float, float, np.ndarray, np.ndarray]:
+    """(violation before, sum of vW, W'VW, X'VW)."""
+    X, v = batch.X, batch.weight
+    if sp.issparse(X):
+        violation, _ = native.descend_sparse(X, Ht, G, l1, order, sweeps, SHARE, v, W)
+    else:
+        X = dense(X)
+        violation, _ = native.descend_products(X @ Ht, G, l1, order, sweeps, SHARE, v, W)
+    vW = W if v is None else v[:, None] * W
+    return violation, float(vW.sum()), W.T @ vW, np.asarray(X.T @ vW)
+
+
+def _descend_sparse(
+    batch: Batch, W: np.ndarray, F: np.ndarray, G: np.ndarray, l1: float, order: np.ndarray, sweeps: int
+) -> tuple[float, float]:
+    return native.descend_sparse(batch.X, F, G, l1, order, sweeps, SHARE, batch.weight, W)
+
+
+def row_solutions(batch: Batch, Ht: np.ndarray, on_W: Penalty, tol: float, max_iter: int) -> np.ndarray:
+    """The best factors of every row for this H, from zero on; a row's do not depend on the other rows."""
+    W = np.zeros((batch.n_rows, Ht.shape[1]))
+    G, order = Ht.T @ Ht + on_W.l2 * np.eye(Ht.shape[1]), np.arange(Ht.shape[1])
+    if sp.issparse(batch.X):
+        native.descend_sparse(batch.X, Ht, G, on_W.l1, order, max_iter, tol, None, W)
+    else:
+        native.descend_products(dense(batch.X) @ Ht, G, on_W.l1, order, max_iter, tol, None, W)
+    return W

@@ -1,0 +1,273 @@
+r"""Alternating least squares:  minimise over the parameters x_u of users and y_i of items
+
+    F = 1/2 sum_(u,i) a_ui (t_ui - x_u'y_i - b_u - c_i)^2 + 1/2 sum_u s_u |x_u|^2 + 1/2 sum_i s_i |y_i|^2 + ...
+
+With one side fixed, F is a ridge regression for every row of the other, solved exactly by Cholesky's factor (or
+improved by a few conjugate gradients): F never rises. At a stationary point all partial derivatives are zero; those of
+the side that was solved last are, those of the other are measured after every round.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epicycle import _native, engine
+from epicycle.core._certificate import Certificate
+from epicycle.core._monitor import Monitor
+from epicycle.core._solution import Solution
+from epicycle.data import Batch, DaskData
+from epicycle.engine import n_threads
+from epicycle.recommend._ratings import Entries, batch_codes
+
+Array = np.ndarray
+
+#: Bytes of normal equations that one pass over a cluster adds up; more rows take more passes.
+_PASS_BYTES = 1 << 26
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Penalties of the rows of one side: row u has scale[u] * factor on factors and `bias` on its bias."""
+
+    factor: float
+    bias: float
+    scale: Array
+
+    def vector(self, k: int, with_bias: bool) -> Array:
+        return np.array([self.factor] * k + [0.0] * with_bias)
+
+    def base(self, k: int, with_bias: bool) -> Array:
+        return np.diag([0.0] * k + [self.bias] * with_bias)
+
+    def gradient(self, x: Array, k: int) -> Array:
+        g: Array = x * self.scale[:, None] * self.factor
+        if x.shape[1] > k:
+            g[:, k] = self.bias * x[:, k]
+        return g
+
+    def value(self, x: Array, k: int) -> float:
+        return 0.5 * float(np.sum(x * self.gradient(x, k)))
+
+
+@dataclass
+class Model:
+    """Parameters of users and items as one vector: k factors of each, and behind them the bias where there is one."""
+
+    flat: Array
+    n_users: int
+    n_items: int
+    k: int
+    bias: bool
+
+    @property
+    def d(self) -> int:
+        return self.k + self.bias
+
+    @property
+    def users(self) -> Array:
+        return self.flat[: self.n_users * self.d].reshape(self.n_users, self.d)
+
+    @property
+    def items(self) -> Array:
+        return self.flat[self.n_users * self.d :].reshape(self.n_items, self.d)
+
+    def side(self, side: int) -> Array:
+        return self.users if side == 0 else self.items
+
+
+class Equations(ABC):
+    """The regressions of both sides; side 0 are the users, side 1 the items."""
+
+    penalties: tuple[Penalty, Penalty]
+
+    @abstractmethod
+    def half_step(self, model: Model, side: int) -> float:
+        """Improve a side given the other, in place; returns the squared norm of the right-hand sides."""
+
+    @abstractmethod
+    def loss(self, model: Model, side: int) -> tuple[float, Array]:
+        """F without penalties, and its gradient for a side."""
+
+    def objective(self, model: Model, side: int = 0) -> tuple[float, Array]:
+        """F, and its gradient for a side."""
+        loss, gradient = self.loss(model, side)
+        for s in (0, 1):
+            loss += self.penalties[s].value(model.side(s), model.k)
+        return loss, gradient + self.penalties[side].gradient(model.side(side), model.k)
+
+
+@dataclass
+class MemoryEquations(Equations):
+    """Ratings in memory.
+
+    everywhere : whether every pair that is not listed counts as an error of weight 1 from 0, as for implicit feedback.
+    constant : what the sums over the listed entries leave out of F.
+    steps : conjugate gradients in a half-step; 0 solves exactly.
+    """
+
+    entries: tuple[Entries, Entries]
+    penalties: tuple[Penalty, Penalty]
+    everywhere: bool = False
+    constant: float = 0.0
+    steps: int = 0
+    n_jobs: int | None = None
+
+    def _threads(self, model: Model) -> int:
+        return n_threads(float(len(self.entries[0].at)) * model.d**2, self.n_jobs)
+
+    def half_step(self, model: Model, side: int) -> float:
+        penalty, other = self.penalties[side], model.side(1 - side)
+        base = penalty.base(model.k, model.bias)
+        if self.everywhere:
+            base = base + other.T @ other
+        e, vector = self.entries[side], penalty.vector(model.k, model.bias)
+        sizes = _native.recommend.half_step(
+            e.start,
+            e.at,
+            e.target,
+            e.curvature,
+            other,
+            model.bias,
+            base,
+            vector,
+            penalty.scale,
+            model.side(side),
+            self.steps,
+            self._threads(model),
+        )
+        return float(sizes.sum())
+
+    def loss(self, model: Model, side: int) -> tuple[float, Array]:
+        x, other, e = model.side(side), model.side(1 - side), self.entries[side]
+        losses, gradient = _native.recommend.row_losses(
+            e.start, e.at, e.target, e.curvature, other, model.bias, x, self._threads(model)
+        )
+        value = float(losses.sum()) + self.constant
+        if self.everywhere:
+            gram = other.T @ other
+            value += 0.5 * float(np.sum(gram * (x.T @ x)))
+            gradient = gradient + x @ gram
+        return value, gradient
+
+
+@dataclass
+class ClusterEquations(Equations):
+    """Ratings in partitions of Dask: the normal equations of users and items are sums over the partitions."""
+
+    data: DaskData
+    offset: Array
+    penalties: tuple[Penalty, Penalty]
+    _kept: dict[int, Array] = field(default_factory=dict)
+
+    def _moments(self, model: Model, side: int) -> Array:
+        """Second moments of (partner's factors, 1, target) for every row of the side."""
+        n, D = len(model.side(side)), model.d + 1
+        at_once = max(1, _PASS_BYTES // (8 * D * D))
+        pieces = []
+        for lo in range(0, n, at_once):
+            count = min(at_once, n - lo)
+            add = partial(moments, side=side, bias=model.bias, lo=lo, count=count)
+            pieces.append(engine.sum(add, self.data, model.side(1 - side).copy(), self.offset)[0])
+        M = np.concatenate(pieces)
+        lower = np.tril(M)
+        full: Array = lower + np.tril(M, -1).transpose(0, 2, 1)
+        return full
+
+    def half_step(self, model: Model, side: int) -> float:
+        M = self._kept.pop(side, None)
+        M = self._moments(model, side) if M is None else M
+        self._kept.clear()  # what was added up for the other side is no longer true
+        d, penalty = model.d, self.penalties[side]
+        A, b = M[:, :d, :d], M[:, :d, d]
+        diagonal = penalty.scale[:, None, None] * np.diag(penalty.vector(model.k, model.bias))
+        A = A + diagonal + penalty.base(model.k, model.bias)
+        model.side(side)[:] = np.linalg.solve(A, b[..., None])[..., 0]
+        return float(np.sum(b * b))
+
+    def loss(self, model: Model, side: int) -> tuple[float, Array]:
+        M = self._kept[side] = self._moments(model, side)
+        d, x = model.d, model.side(side)
+        Ax, b = np.einsum("uij,uj->ui", M[:, :d, :d], x), M[:, :d, d]
+        return 0.5 * float(np.sum(M[:, d, d]) - 2 * np.sum(b * x) + np.sum(Ax * x)), Ax - b
+
+
+def moments(batch: Batch, other: Array, offset: Array, side: int, bias: bool, lo: int, count: int) -> tuple[Array]:
+    """The statistic of :class:`ClusterEquations` for `count` rows from `lo` on."""
+    user, item, value, weight = batch_codes(batch)
+    own, at = (user, item) if side == 0 else (item, user)
+    D = other.shape[1] + 1
+    out = np.zeros((count, D, D))
+    _native.recommend.add_moments(own, at, value - offset[item], weight, other, bias, lo, out)
+    return (out,)
+
+
+def alternate(
+    equations: Equations,
+    model: Model,
+    *,
+    exact: bool,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+    state: Mapping[str, Any] | None,
+) -> Solution:
+    """Rounds of two half-steps until the gradient is small, relative to the right-hand sides of the regressions."""
+    n_iter = 0
+    if state is not None:
+        model.flat[:] = state["flat"]
+        n_iter = int(state["n_iter"])
+    reason, value, scale, relative = "max_iter", math.nan, 0.0, math.inf
+    while n_iter < max_iter:
+        n_iter += 1
+        scale = math.sqrt(equations.half_step(model, 0) + equations.half_step(model, 1))
+        value, gradient = equations.objective(model)
+        norm = float(np.linalg.norm(gradient))
+        if not exact:
+            norm = math.hypot(norm, float(np.linalg.norm(equations.objective(model, 1)[1])))
+        relative = _ratio(norm, scale)
+        stop = monitor(
+            n_iter, model.flat, objective=value, gradient=relative, state=partial(_state, model.flat.copy(), n_iter)
+        )
+        if not math.isfinite(value):
+            reason = "diverged"
+            break
+        if relative <= tol:
+            reason = "converged"
+            break
+        if stop:
+            reason = "stopped"
+            break
+    if exact and math.isfinite(value):  # the side that was solved last: what rounding left
+        other = float(np.linalg.norm(equations.objective(model, 1)[1]))
+        relative = math.hypot(relative, _ratio(other, scale))
+    certificate = gradient_certificate(relative, tol)
+    if reason == "converged" and not certificate.holds:
+        reason = "stalled"
+    return Solution(model.flat, value, monitor.history(), certificate, n_iter, reason, state=_state(model.flat, n_iter))
+
+
+def _state(flat: Array, n_iter: int) -> dict[str, Any]:
+    return {"flat": flat, "n_iter": n_iter}
+
+
+def _ratio(norm: float, scale: float) -> float:
+    if norm == 0:
+        return 0.0
+    return norm / scale if scale > 0 else math.inf
+
+
+def gradient_certificate(relative: float, tol: float) -> Certificate:
+    """What the norm of the joint gradient says."""
+    return Certificate(
+        "gradient norm",
+        relative,
+        tol,
+        f"the gradient for all factors and biases is {relative:.1e} of the right-hand sides of their regressions",
+    )

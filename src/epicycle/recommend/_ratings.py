@@ -1,0 +1,115 @@
+"""Coded ratings, grouped by user and by item: what the methods of collaborative filtering work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epicycle import _native, engine
+from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.data import ArrayData, Batch, DaskData, Data
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Ratings grouped by one side: those of row u stand at start[u] .. start[u + 1] - 1.
+
+    at : codes of the other side.
+    target : what is to be explained.
+    curvature : weight of each squared error; None for ones.
+    """
+
+    start: Array
+    at: Array
+    target: Array
+    curvature: Array | None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.start) - 1
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Ratings in memory: codes of users and items, values, and weights or None."""
+
+    user: Array
+    item: Array
+    value: Array
+    weight: Array | None
+    n_users: int
+    n_items: int
+
+    @classmethod
+    def of(cls, data: Data, n_users: int, n_items: int) -> Ratings:
+        """From coded rows in memory or in files; rows of no weight are left out."""
+        if isinstance(data, ArrayData):
+            rows = data.rows(0, data.n_rows)
+            X, value, weight = rows.X, rows.y, rows.weight
+        else:
+            table = engine.map(_with_targets, data)
+            X, value, weight = table[:, :2], table[:, 2].copy(), table[:, 3].copy() if table.shape[1] > 3 else None
+        user, item = X[:, 0].astype(np.int32), X[:, 1].astype(np.int32)
+        value = np.asarray(value, dtype=np.float64)
+        if weight is not None:
+            kept = weight > 0
+            if not kept.any():
+                raise DataError("sample_weight: every weight is zero; expected a positive one")
+            if not kept.all():
+                user, item, value, weight = user[kept], item[kept], value[kept], weight[kept]
+        return cls(user, item, value, weight, n_users, n_items)
+
+    def added_up(self) -> Ratings:
+        """One entry for each pair: ratings, times their weights, of the same pair added up."""
+        value = self.value if self.weight is None else self.value * self.weight
+        key = self.user.astype(np.int64) * self.n_items + self.item
+        pairs, place = np.unique(key, return_inverse=True)
+        total = np.bincount(place, value, len(pairs))
+        user, item = (pairs // self.n_items).astype(np.int32), (pairs % self.n_items).astype(np.int32)
+        return Ratings(user, item, total, None, self.n_users, self.n_items)
+
+    def grouped(self, target: Array, curvature: Array | None) -> tuple[Entries, Entries]:
+        """The entries by user and by item."""
+        out = []
+        for own, at, n in ((self.user, self.item, self.n_users), (self.item, self.user, self.n_items)):
+            start, order = _native.recommend.grouped(own, n)
+            out.append(Entries(start, at[order], target[order], None if curvature is None else curvature[order]))
+        return out[0], out[1]
+
+    def seen(self) -> tuple[Array, Array]:
+        """The sorted items of every user, without repetition: start (n_users + 1,) and items."""
+        pairs = np.unique(self.user.astype(np.int64) * self.n_items + self.item)
+        start = np.searchsorted(pairs, np.arange(self.n_users + 1, dtype=np.int64) * self.n_items)
+        return start.astype(np.int64), (pairs % self.n_items).astype(np.int32)
+
+    def totals(self) -> tuple[Array, Array]:
+        """Sums of weights of every user and every item."""
+        return (
+            np.bincount(self.user, self.weight, self.n_users).astype(np.float64),
+            np.bincount(self.item, self.weight, self.n_items).astype(np.float64),
+        )
+
+
+def _with_targets(batch: Batch) -> Array:
+    columns = [np.asarray(batch.X, dtype=np.float64), batch.y[:, None]]
+    return np.hstack(columns if batch.weight is None else [*columns, batch.weight[:, None]])
+
+
+def on_cluster(data: Data, method: str) -> bool:
+    """Whether the rows are partitions of Dask, which alternating least squares alone takes."""
+    if not isinstance(data, DaskData):
+        return False
+    if method != "als":
+        raise DataTypeError(f"X: method={method!r} is fitted in memory; compute() the collection, or use method='als'")
+    return True
+
+
+def batch_codes(batch: Batch) -> tuple[Array, Array, Any, Any]:
+    """Codes, ratings and weights of a batch of coded rows."""
+    X = np.asarray(batch.X)
+    value = np.asarray(batch.y, dtype=np.float64)
+    return X[:, 0].astype(np.int32), X[:, 1].astype(np.int32), value, batch.weight
