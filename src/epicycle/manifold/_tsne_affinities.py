@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import _native
-from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._threads import n_threads
 from epicycle.spatial._distance_graph import distance_graph, first_of_graph
@@ -62,6 +62,8 @@ class Search:
     @classmethod
     def among(cls, X: Any, metric: Any, metric_params: Any, n_jobs: int | None) -> Search:
         """Rows X, brought to a size whose squares are numbers where the metric is one of differences."""
+        if isinstance(metric, str) and metric == "mahalanobis" and not {"V", "VI"} & set(metric_params or {}):
+            raise ParameterError("metric_params: Must provide either V or VI for Mahalanobis distance")
         found = resolve(2, metric, metric_params)
         exponent = 0
         if found.native is not None and found.native.kind != COSINE:

@@ -86,10 +86,12 @@ class Descent:
     @classmethod
     def at(cls, places: np.ndarray, state: Mapping[str, Any] | None) -> Descent:
         """A start, or where an earlier descent was left."""
-        if state is not None and np.shape(state.get("points")) == places.shape:
-            arrays = {name: np.array(state[name], dtype=np.float64) for name in ("points", "velocity", "gains")}
-            numbers = {name: int(state[name]) for name in ("iteration", "round", "stage", "best_iteration")}
-            return cls(**arrays, **numbers, best=float(state["best"]))
+        if state is not None and np.shape(np.asarray(state["points"])) == places.shape:
+            found = cls(*(np.array(state[name], dtype=np.float64) for name in ("points", "velocity", "gains")))
+            for name in ("iteration", "round", "stage", "best_iteration"):
+                setattr(found, name, int(state[name]))
+            found.best = float(state["best"])
+            return found
         points = np.ascontiguousarray(places, dtype=np.float64)
         return cls(points, np.zeros_like(points), np.ones_like(points))
 

@@ -77,7 +77,10 @@ AREAS = {
         "decomposition.tests.test_truncated_svd",
     ),
     "factors": (0.97, "decomposition.tests.test_nmf"),
-    "manifold": (0.97, "manifold.tests.test_isomap manifold.tests.test_locally_linear"),
+    "manifold": (
+        0.97,
+        "manifold.tests.test_isomap manifold.tests.test_locally_linear manifold.tests.test_t_sne",
+    ),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
