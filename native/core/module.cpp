@@ -39,6 +39,7 @@ void bind_pomdp(nb::module_ &m);
 void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_scaling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
 void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
@@ -46,6 +47,7 @@ void bind_svm(nb::module_ &m);
 void bind_text(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
+void bind_words(nb::module_ &m);
 }  // namespace epicycle
 
 NB_MODULE(_native, m) {
@@ -76,8 +78,13 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
+<<<<<<< HEAD
     bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, forces of neighbours.",
          {bind_manifold, bind_neighbor_embeddings});
+=======
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling.",
+         {bind_manifold, bind_scaling});
+>>>>>>> main
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
          {bind_neighbors, bind_kernel_density});
@@ -87,4 +94,5 @@ NB_MODULE(_native, m) {
     bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",
          {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
+    bind("words", "Vectors of words: word2vec and GloVe.", {bind_words});
 }

@@ -44,11 +44,13 @@ from .anomaly import (
 from .automl import (
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
+    RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
     cluster_table as cluster_table,
     effect_table as effect_table,
+    recommend_table as recommend_table,
     train as train,
 )
 from .bayes import (
@@ -208,10 +210,16 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .manifold import (
+<<<<<<< HEAD
     TSNE as TSNE,
+=======
+    MDS as MDS,
+    ClassicalMDS as ClassicalMDS,
+>>>>>>> main
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
     locally_linear_embedding as locally_linear_embedding,
+    smacof as smacof,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
@@ -256,9 +264,11 @@ from .svm import (
 )
 from .text import (
     CountVectorizer as CountVectorizer,
+    GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
+    Word2Vec as Word2Vec,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 """Kernels: shortest paths, agreement of neighbourhoods, forces of neighbours."""
+=======
+"""Kernels: shortest paths, agreement of neighbourhoods, scaling."""
+>>>>>>> main
 
 import numpy as np
 
@@ -39,3 +43,7 @@ def place(points: Array, edges: Edges, fixed: Array, forces: Forces, threads: in
 def sne(P: Array, weight: Array, points: Array, threads: int) -> tuple[float, Array]: ...
 def shortest_paths(start: Array, index: Array, length: Array, source: Array, threads: int) -> Array: ...
 def compare_neighborhoods(A: Array, B: Array, query: Array, k: int, threads: int) -> Array: ...
+def guttman(X: Array, target: Array, weight: Array | None, threads: int) -> tuple[Array, Array, Array]: ...
+def monotone_disparities(
+    X: Array, first: Array, second: Array, weight: Array | None, group: Array, D: Array
+) -> float: ...

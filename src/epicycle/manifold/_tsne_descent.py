@@ -87,7 +87,10 @@ class Descent:
     def at(cls, places: np.ndarray, state: Mapping[str, Any] | None) -> Descent:
         """A start, or where an earlier descent was left."""
         if state is not None and np.shape(np.asarray(state["points"])) == places.shape:
-            found = cls(*(np.array(state[name], dtype=np.float64) for name in ("points", "velocity", "gains")))
+            points, velocity, gains = (
+                np.array(state[name], dtype=np.float64) for name in ("points", "velocity", "gains")
+            )
+            found = cls(points, velocity, gains)
             for name in ("iteration", "round", "stage", "best_iteration"):
                 setattr(found, name, int(state[name]))
             found.best = float(state["best"])

@@ -37,6 +37,7 @@ MODULES = (
     "kernel_ridge",
     "linear_model",
     "manifold",
+    "manifold._mds",
     "naive_bayes",
     "neighbors",
     "svm",
@@ -56,6 +57,7 @@ FUNCTIONS = {
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "smacof",
     "ward_tree",
 }
 
