@@ -38,8 +38,11 @@ from . import (
     tree as tree,
 )
 from .anomaly import (
+    GaussianAnomalyDetector as GaussianAnomalyDetector,
     IsolationForest as IsolationForest,
     LocalOutlierFactor as LocalOutlierFactor,
+    MixtureAnomalyDetector as MixtureAnomalyDetector,
+    PCAAnomalyDetector as PCAAnomalyDetector,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
