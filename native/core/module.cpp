@@ -78,13 +78,8 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
-<<<<<<< HEAD
-    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, forces of neighbours.",
-         {bind_manifold, bind_neighbor_embeddings});
-=======
-    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling.",
-         {bind_manifold, bind_scaling});
->>>>>>> main
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling, forces of neighbours.",
+         {bind_manifold, bind_neighbor_embeddings, bind_scaling});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
          {bind_neighbors, bind_kernel_density});

@@ -213,12 +213,9 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .manifold import (
-<<<<<<< HEAD
-    TSNE as TSNE,
-=======
     MDS as MDS,
+    TSNE as TSNE,
     ClassicalMDS as ClassicalMDS,
->>>>>>> main
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
     locally_linear_embedding as locally_linear_embedding,

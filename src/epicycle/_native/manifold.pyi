@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Kernels: shortest paths, agreement of neighbourhoods, forces of neighbours."""
-=======
-"""Kernels: shortest paths, agreement of neighbourhoods, scaling."""
->>>>>>> main
+"""Kernels: shortest paths, agreement of neighbourhoods, scaling, forces of neighbours."""
 
 import numpy as np
 
