@@ -1,5 +1,5 @@
-// The convolution of an N x N grid of real numbers with an even kernel, by Fourier transforms of length M = 2N, in which
-// nothing wraps around. Columns c and c + N/2 travel as real and imaginary part of one sequence; of the vertical
+// The convolution of an N x N grid of real numbers with an even kernel, by Fourier transforms of length M = 2N, in
+// which nothing wraps around. Columns c and c + N/2 travel as real and imaginary part of one sequence; of the vertical
 // transforms the lower half of the frequencies is kept. What a thread writes no other one touches: the bits do not
 // depend on their number.
 #pragma once

@@ -2,9 +2,9 @@
 //
 //     E = sum_ij w_i a_ij c log(1 + d_ij^2 / nu) + s log Z      or      + s Z,      Z = sum_i w_i phi_i,
 //
-// with c = (nu + 1) / 2, a_ij the attraction of a copy of row i by row j, and w_i the multiplicity of row i. A row moves
-// by the gradient of one of its copies. (R. A. Jacobs, Increased rates of convergence through learning rate adaptation,
-// Neural Networks 1, 1988.)
+// with c = (nu + 1) / 2, a_ij the attraction of a copy of row i by row j, and w_i the multiplicity of row i. A row
+// moves by the gradient of one of its copies. (R. A. Jacobs, Increased rates of convergence through learning rate
+// adaptation, Neural Networks 1, 1988.)
 #pragma once
 
 #include <cmath>

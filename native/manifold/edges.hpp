@@ -30,7 +30,8 @@ EPICYCLE_CLONES inline void attract_plane(const Graph &graph, const float *point
     for (std::size_t i = from; i < to; ++i) {
         const float xi = points[2 * i], yi = points[2 * i + 1];
         Wide sum_x{}, sum_y{};
-        const auto first = static_cast<std::size_t>(graph.first[i]), last = static_cast<std::size_t>(graph.first[i + 1]);
+        const auto first = static_cast<std::size_t>(graph.first[i]),
+                   last = static_cast<std::size_t>(graph.first[i + 1]);
         for (std::size_t e = first; e < last; e += WIDTH) {
             alignas(64) float x[WIDTH], y[WIDTH];
             Wide p{};

@@ -13,7 +13,8 @@ namespace epicycle::manifold {
 
 constexpr std::size_t LANES = 8;
 typedef float Lanes __attribute__((vector_size(LANES * sizeof(float))));
-struct alignas(LANES * sizeof(float)) Reals {  // a type of its own: as an argument of a template Lanes loses its alignment
+struct alignas(LANES * sizeof(float))
+    Reals {  // a type of its own: as an argument of a template Lanes loses its alignment
     Lanes v;
 };
 struct alignas(LANES * sizeof(float)) Element {  // the same entry of LANES complex sequences

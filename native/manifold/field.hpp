@@ -1,5 +1,5 @@
-// The field of all points at all points of the plane, by quintic splines on a grid: points give their weights to 36 nodes
-// around them, the nodes are convolved with the kernel, and points read value and slope off the spline.
+// The field of all points at all points of the plane, by quintic splines on a grid: points give their weights to 36
+// nodes around them, the nodes are convolved with the kernel, and points read value and slope off the spline.
 //
 // An even kernel G that is smooth over a step h is met with an error of the order h^6 in value and h^5 in slope. What a
 // point so receives from itself is known, a function of where it lies between the nodes, and is put right by a table.
@@ -48,7 +48,8 @@ struct WithItself {
             for (std::size_t i = 0; i + d < 6; ++i) {
                 weight[d] += static_cast<double>(s.weight[i]) * s.weight[i + d] * (d ? 2.0 : 1.0);
                 slope[d] += (static_cast<double>(s.slope[i]) * s.weight[i + d] +
-                             static_cast<double>(s.weight[i]) * s.slope[i + d]) * (d ? 1.0 : 0.5);
+                             static_cast<double>(s.weight[i]) * s.slope[i + d]) *
+                            (d ? 1.0 : 0.5);
             }
         }
     }

@@ -37,9 +37,9 @@ struct Forces {
     double angle, step;
     Kernel kernel() const { return {logarithmic, softness, freedom}; }
     void check(std::size_t dim) const {
-        constexpr const char *expected =
-            "manifold: expected softness > 0 of a logarithmic kernel, freedom > 0, angle >= 0, step > 0, a method from 0 "
-            "to 2, a grid for two dimensions and one degree of freedom";
+        constexpr const char *expected = "manifold: expected softness > 0 of a logarithmic kernel, freedom > 0, angle "
+                                         ">= 0, step > 0, a method from 0 "
+                                         "to 2, a grid for two dimensions and one degree of freedom";
         require((!logarithmic || softness > 0.0) && freedom > 0.0 && angle >= 0.0 && step > 0.0, expected);
         require(method >= 0 && method <= 2, expected);
         require(method != 2 || (dim == 2 && freedom == 1.0), expected);
@@ -47,8 +47,8 @@ struct Forces {
 };
 
 manifold::Energy energy_of(const Edges &edges, const Forces &forces, std::size_t dim) {
-    return {edges.graph(),     edges.weight.data(), dim, forces.kernel(), forces.attraction, forces.repulsion,
-            forces.normalised};
+    return {edges.graph(),    edges.weight.data(), dim, forces.kernel(), forces.attraction,
+            forces.repulsion, forces.normalised};
 }
 
 void check(const Edges &edges, const Forces &forces, std::size_t n, std::size_t dim) {
@@ -169,16 +169,15 @@ nb::object bound_fuzzy(RowMajor<double> distances, double target, int threads) {
     return nb::cast(matrix_out(p, n, k));
 }
 
-nb::tuple bound_sne(RowMajor<double> P, Vector<double> weight, RowMajor<double> points, int threads) {
+nb::tuple bound_sne(RowMajor<double> P, RowMajor<double> points, int threads) {
     const std::size_t n = points.shape(0), dim = points.shape(1);
-    require(P.shape(0) == n && P.shape(1) == n && weight.shape(0) == n,
-            "manifold.sne: expected P (n, n), weight (n,), points (n, d)");
+    require(P.shape(0) == n && P.shape(1) == n, "manifold.sne: expected P (n, n) and points (n, d)");
     const int size = team(threads);
     Buffer g(n * dim);
     double value = 0.0;
     {
         nb::gil_scoped_release nogil;
-        value = manifold::sne(P.data(), weight.data(), points.data(), n, dim, size, Interrupts{}, g.data.get());
+        value = manifold::sne(P.data(), points.data(), n, dim, size, Interrupts{}, g.data.get());
     }
     return nb::make_tuple(value, matrix_out(g, n, dim));
 }
@@ -197,8 +196,8 @@ void bind_neighbor_embeddings(nb::module_ &m) {
             "__init__",
             [](Forces *self, bool logarithmic, double softness, double freedom, double attraction, double repulsion,
                bool normalised, int method, double angle, double step) {
-                new (self) Forces{logarithmic, softness,   freedom, attraction, repulsion,
-                                  normalised,  method, angle,   step};
+                new (self)
+                    Forces{logarithmic, softness, freedom, attraction, repulsion, normalised, method, angle, step};
             },
             "logarithmic"_a, "softness"_a, "freedom"_a, "attraction"_a, "repulsion"_a, "normalised"_a, "method"_a,
             "angle"_a, "step"_a);
@@ -208,7 +207,7 @@ void bind_neighbor_embeddings(nb::module_ &m) {
     m.def("place", &bound_place, "points"_a.noconvert(), "edges"_a, "fixed"_a, "forces"_a, "threads"_a);
     m.def("calibrate", &bound_calibrate, "distances"_a, "perplexity"_a, "threads"_a);
     m.def("fuzzy", &bound_fuzzy, "distances"_a, "target"_a, "threads"_a);
-    m.def("sne", &bound_sne, "P"_a, "weight"_a, "points"_a, "threads"_a);
+    m.def("sne", &bound_sne, "P"_a, "points"_a, "threads"_a);
 }
 
 }  // namespace epicycle

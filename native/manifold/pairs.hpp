@@ -1,5 +1,5 @@
-// The field of all points at some of them, pair by pair:  phi_i = sum_j w_j G(d_ij),  r_i = sum_j w_j G'(d_ij) (y_i - y_j)
-// with G' the slope of the kernel. Coordinates lie one after the other, padded with points of weight zero.
+// The field of all points at some of them, pair by pair:  phi_i = sum_j w_j G(d_ij),  r_i = sum_j w_j G'(d_ij) (y_i -
+// y_j) with G' the slope of the kernel. Coordinates lie one after the other, padded with points of weight zero.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,8 @@ struct GridAround {
     Field field;
     double constant, low[2], high[2];
 
-    GridAround(const double *points, const double *weight, std::size_t n, const Kernel &kernel, double step, int threads)
+    GridAround(const double *points, const double *weight, std::size_t n, const Kernel &kernel, double step,
+               int threads)
         : field(kernel, step) {
         std::vector<float> x(n + 2), y(n + 2), w(n + 2);
         double everything = 0.0;
@@ -58,9 +59,7 @@ struct GridAround {
 struct PairsAround {
     Columns columns;
     Kernel kernel;
-    double operator()(double *at, double *push) const {
-        return std::max(pairs(columns, kernel, at, push), 1e-300);
-    }
+    double operator()(double *at, double *push) const { return std::max(pairs(columns, kernel, at, push), 1e-300); }
 };
 
 // `shares` of log phi, or of phi itself where the energy is not normalised.

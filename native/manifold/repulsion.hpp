@@ -45,8 +45,7 @@ private:
         const Columns columns(points, weight, n, dim);
         in_pieces(0, n, interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
-            for (std::size_t i = from; i < to; ++i)
-                phi[i] = pairs(columns, kernel_, points + i * dim, push + i * dim);
+            for (std::size_t i = from; i < to; ++i) phi[i] = pairs(columns, kernel_, points + i * dim, push + i * dim);
         });
     }
 

@@ -1,5 +1,5 @@
-// Stochastic neighbour embedding of Hinton and Roweis:  F = sum_i w_i sum_j w_j p_j|i log(p_j|i / q_j|i)  with
-// q_j|i ~ exp(-|y_i - y_j|^2) among the others, and its gradient.
+// Stochastic neighbour embedding of Hinton and Roweis:  F = sum_ij p_j|i log(p_j|i / q_j|i)  with q_j|i ~ exp(-d_ij^2)
+// among the others, and its gradient  2 sum_j (p_j|i - q_j|i + p_i|j - q_i|j) (y_i - y_j).
 #pragma once
 
 #include <cmath>
@@ -11,12 +11,11 @@
 
 namespace epicycle::manifold {
 
-// P (n x n): mass of all copies of j for a copy of i, the diagonal that of the other copies of i itself. Returns
-// sum_i w_i sum_j P_ij (-log q of one copy of j).
+// P (n x n) with a diagonal of zeros. Returns -sum_ij p_j|i log q_j|i.
 template <class Interrupt>
-double sne(const double *P, const double *weight, const double *points, std::size_t n, std::size_t dim, int threads,
+double sne(const double *P, const double *points, std::size_t n, std::size_t dim, int threads,
            const Interrupt &interrupt, double *g) {
-    std::vector<double> logarithm(n), value(n);
+    std::vector<double> logarithm(n), value(n);  // log sum_j exp(-d_ij^2), and the shares of F
     const auto square = [&](std::size_t i, std::size_t j) {
         double s = 0.0;
         for (std::size_t k = 0; k < dim; ++k) {
@@ -25,19 +24,17 @@ double sne(const double *P, const double *weight, const double *points, std::siz
         }
         return s;
     };
-    const auto copies = [&](std::size_t i, std::size_t j) { return i == j ? std::max(weight[i] - 1.0, 0.0) : weight[j]; };
     in_pieces(0, n, interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
         for (std::size_t i = from; i < to; ++i) {
             double nearest = INFINITY, sum = 0.0, cost = 0.0;
             for (std::size_t j = 0; j < n; ++j)
-                if (copies(i, j) > 0.0) nearest = std::min(nearest, square(i, j));
+                if (j != i) nearest = std::min(nearest, square(i, j));
             for (std::size_t j = 0; j < n; ++j)
-                if (copies(i, j) > 0.0) sum += copies(i, j) * exp_nonpositive(nearest - square(i, j));
+                if (j != i) sum += exp_nonpositive(nearest - square(i, j));
             logarithm[i] = std::log(sum) - nearest;
-            for (std::size_t j = 0; j < n; ++j)
-                if (P[i * n + j] > 0.0) cost += P[i * n + j] * (square(i, j) + logarithm[i]);
-            value[i] = weight[i] * cost;
+            for (std::size_t j = 0; j < n; ++j) cost += P[i * n + j] * (square(i, j) + logarithm[i]);
+            value[i] = cost;
         }
     });
     in_pieces(0, n, interrupt, [&](std::size_t from, std::size_t to) {
@@ -47,9 +44,9 @@ double sne(const double *P, const double *weight, const double *points, std::siz
             for (std::size_t j = 0; j < n; ++j) {
                 if (i == j) continue;
                 const double s = square(i, j);
-                const double to_j = P[i * n + j] - weight[j] * std::exp(std::min(-s - logarithm[i], 0.0));
-                const double to_i = P[j * n + i] - weight[i] * std::exp(std::min(-s - logarithm[j], 0.0));
-                const double c = 2.0 * (weight[i] * to_j + weight[j] * to_i);
+                const double q = exp_nonpositive(std::min(-s - logarithm[i], 0.0)) +
+                                 exp_nonpositive(std::min(-s - logarithm[j], 0.0));
+                const double c = 2.0 * (P[i * n + j] + P[j * n + i] - q);
                 for (std::size_t k = 0; k < dim; ++k) g[i * dim + k] += c * (points[i * dim + k] - points[j * dim + k]);
             }
         }
