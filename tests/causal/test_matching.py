@@ -155,17 +155,17 @@ def test_nearest_rows_of_a_tree_by_brute_force(seed, k, p):
     tree = _native.neighbors.PointTree(P)
     D = np.sqrt(((Q[:, None] - P[None]) ** 2).sum(-1))
     for bound in (np.inf, 1.0, 0.0):
-        distances, rows = tree.nearest(Q, k, bound, 1)
+        distances, rows = _native.neighbors.nearest_rows(tree, Q, k, bound, 1)
         order = np.argsort(D, axis=1, kind="stable")[:, :k]
         nearest = np.take_along_axis(D, order, axis=1)
         inside = nearest <= bound
         assert_allclose(distances, np.where(inside, nearest, np.inf))
         assert np.array_equal(rows, np.where(inside, order, 90))
         for threads in (2, 4):
-            again = tree.nearest(Q, k, bound, threads)
+            again = _native.neighbors.nearest_rows(tree, Q, k, bound, threads)
             assert np.array_equal(again[0], distances)
             assert np.array_equal(again[1], rows)
-    with pytest.raises(ValueError, match="nearest: expected Q"):
-        tree.nearest(Q, 91, 1.0, 1)
+    with pytest.raises(ValueError, match="nearest_rows: expected Q"):
+        _native.neighbors.nearest_rows(tree, Q, 91, 1.0, 1)
     with pytest.raises(ValueError, match="PointTree: expected X"):
         _native.neighbors.PointTree(P[:0])

@@ -87,7 +87,7 @@ def _nearest(Q: np.ndarray, P: np.ndarray, matcher: Matcher) -> tuple[np.ndarray
 def _query(tree: PointTree, Q: np.ndarray, k: int, matcher: Matcher) -> tuple[np.ndarray, np.ndarray]:
     bound = np.inf if matcher.caliper is None else matcher.caliper * (1 + 1e-12)
     threads = n_threads(1000.0 * len(Q) * k, matcher.n_jobs)
-    return tree.nearest(np.ascontiguousarray(Q), k, bound, threads)
+    return _native.neighbors.nearest_rows(tree, np.ascontiguousarray(Q), k, bound, threads)
 
 
 def _greedy(Q: np.ndarray, P: np.ndarray, matcher: Matcher) -> tuple[np.ndarray, np.ndarray]:
