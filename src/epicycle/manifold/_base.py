@@ -9,18 +9,27 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from epicycle.core._exceptions import DataError
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData
 from epicycle.data._dask_data import is_dask
 from epicycle.metrics._distances import Distances
 from epicycle.metrics._neighborhoods import Agreement, agreement, rows_drawn
 
+EIGENVALUES = "eigenvalue residual"
 #: Rows whose neighbours are compared, at most and at least, and multiply-adds that are spent on it.
 _MOST, _LEAST, _WORK = 1000, 50, 1e9
 #: Neighbours that are compared.
 _NEIGHBORS = 5
 #: Largest and least size of values whose squares are numbers.
 _SQUARED = 1e140
+
+
+def card(row: str, certificate: str) -> MethodCard:
+    """The card of an embedding of this row of the catalogue, which keeps rows or distances."""
+    return MethodCard(
+        family="manifold", catalogue=(row,), engines=("memory",), certificate=certificate, keeps_rows=True
+    )
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[misc]  # untyped mixin

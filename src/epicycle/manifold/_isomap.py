@@ -19,7 +19,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.kernel import KernelPCA
-from epicycle.manifold._base import Embedding, to_unit_size
+from epicycle.manifold._base import EIGENVALUES, Embedding, card, to_unit_size
 from epicycle.metrics._distances import Distances
 from epicycle.neighbors import NearestNeighbors
 from epicycle.neighbors._base import rows_of_search
@@ -107,13 +107,7 @@ class Isomap(TransformerMixin, Embedding):  # type: ignore[misc]  # untyped mixi
         "p": Real(minimum=1, allow_inf=True),
         "metric_params": NoneOr(InstanceOf(dict)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="manifold",
-        catalogue=("E11",),
-        engines=("memory",),
-        certificate="eigenvalue residual",
-        keeps_rows=True,
-    )
+    _card: ClassVar[MethodCard] = card("E11", EIGENVALUES)
     _takes_sparse = True
 
     metric: Any
