@@ -21,7 +21,7 @@ from epicycle.data import ArrayData
 from epicycle.manifold._base import EIGENVALUES, Embedding, card, to_unit_size
 from epicycle.manifold._local_geometry import barycentres, quadratic_form
 from epicycle.manifold._null_space import null_space
-from epicycle.metrics._distances import Distances
+from epicycle.metrics._neighborhoods import euclidean_rows
 from epicycle.neighbors import NearestNeighbors
 from epicycle.neighbors._base import rows_of_search
 from epicycle.spatial._options import SEARCH_PARAMETERS
@@ -164,7 +164,7 @@ class LocallyLinearEmbedding(TransformerMixin, Embedding):  # type: ignore[misc]
         self.eigenvalues_ = found.values
         self.reconstruction_error_ = float(found.values[:d].sum())
         self.embedding_ = found.vectors.astype(np.float32 if data.X.dtype == np.float32 else np.float64)
-        quality = self._judge(Distances(rows, rows, "euclidean", {}).block, data.n_features, self.n_jobs)
+        quality = self._judge(euclidean_rows(rows), data.n_features, self.n_jobs)
         meaning = f"every coordinate solves its eigenvalue equation up to {found.residual:.1e} of the norm of M"
         if len(found.values) > d:
             gap = float(found.values[d] - found.values[d - 1])
