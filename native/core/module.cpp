@@ -46,6 +46,7 @@ void bind_svm(nb::module_ &m);
 void bind_text(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
+void bind_words(nb::module_ &m);
 }  // namespace epicycle
 
 NB_MODULE(_native, m) {
@@ -87,4 +88,5 @@ NB_MODULE(_native, m) {
     bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",
          {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
+    bind("words", "Vectors of words: word2vec and GloVe.", {bind_words});
 }

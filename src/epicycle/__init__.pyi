@@ -38,17 +38,22 @@ from . import (
     tree as tree,
 )
 from .anomaly import (
+    GaussianAnomalyDetector as GaussianAnomalyDetector,
     IsolationForest as IsolationForest,
     LocalOutlierFactor as LocalOutlierFactor,
+    MixtureAnomalyDetector as MixtureAnomalyDetector,
+    PCAAnomalyDetector as PCAAnomalyDetector,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
+    RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
     cluster_table as cluster_table,
     effect_table as effect_table,
+    recommend_table as recommend_table,
     train as train,
 )
 from .bayes import (
@@ -258,9 +263,11 @@ from .svm import (
 )
 from .text import (
     CountVectorizer as CountVectorizer,
+    GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
+    Word2Vec as Word2Vec,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

@@ -1,9 +1,20 @@
-"""Documents as tables: terms counted, weighed and hashed, from memory, iterators and files of any size."""
+"""Documents as tables, terms counted, weighed and hashed, from memory, iterators and files; vectors of words."""
 
 from epicycle.text._count_vectorizer import CountVectorizer
 from epicycle.text._documents import Lines, read_lines
 from epicycle.text._hashing_vectorizer import HashingVectorizer
 from epicycle.text._tfidf_transformer import TfidfTransformer
 from epicycle.text._tfidf_vectorizer import TfidfVectorizer
+from epicycle.text.words import GloVe, Word2Vec, WordVectors
 
-__all__ = ["CountVectorizer", "HashingVectorizer", "Lines", "TfidfTransformer", "TfidfVectorizer", "read_lines"]
+__all__ = [
+    "CountVectorizer",
+    "GloVe",
+    "HashingVectorizer",
+    "Lines",
+    "TfidfTransformer",
+    "TfidfVectorizer",
+    "Word2Vec",
+    "WordVectors",
+    "read_lines",
+]
