@@ -253,6 +253,7 @@ from .svm import (
 from .text import (
     CountVectorizer as CountVectorizer,
     HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
 )
