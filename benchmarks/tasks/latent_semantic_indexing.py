@@ -1,4 +1,4 @@
-"""Documents in a hundred dimensions: tf-idf weights and their leading singular vectors."""
+"""Documents in few dimensions: tf-idf weights and their leading singular vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEASURE = "sum of squares that is kept, share below the most"
 def make(directory: Path, quick: bool) -> Data:
     if quick:
         return {**make_sparse(directory, quick), "k": np.array(20)}
-    n, p, topics, words = 20_000, 20_000, 80, 60
+    n, p, topics, words = 10_000, 10_000, 40, 60
     rng = np.random.default_rng(21)
     frequency = np.cumsum(1 / np.arange(1, p + 1))
     common = np.searchsorted(frequency, rng.random(n * words) * frequency[-1]).clip(max=p - 1)
@@ -27,7 +27,7 @@ def make(directory: Path, quick: bool) -> Data:
     own = rng.choice(p, (topics, 200))[rng.integers(0, topics, n)[row], rng.integers(0, 200, n * words)]
     X = sp.csr_array((np.ones(n * words), (row, np.where(rng.random(n * words) < 0.5, own, common))), shape=(n, p))
     X.sum_duplicates()
-    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape), "k": np.array(100)}
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape), "k": np.array(50)}
 
 
 def setup(data: Data) -> Any:
@@ -80,7 +80,7 @@ def kept(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
 
 TASK = Task(
     name="latent_semantic_indexing",
-    title="LatentSemanticIndexing, 20,000 documents x 20,000 terms, 100 dimensions",
+    title="LatentSemanticIndexing, 10,000 documents x 10,000 terms, 50 dimensions",
     description="""\
 Sixty words a document, half of its topic and half by Zipf's law. Everybody has the same weights; sums of squares along
 the axes may be 1e-3 below the most.""",

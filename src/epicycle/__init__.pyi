@@ -38,17 +38,22 @@ from . import (
     tree as tree,
 )
 from .anomaly import (
+    GaussianAnomalyDetector as GaussianAnomalyDetector,
     IsolationForest as IsolationForest,
     LocalOutlierFactor as LocalOutlierFactor,
+    MixtureAnomalyDetector as MixtureAnomalyDetector,
+    PCAAnomalyDetector as PCAAnomalyDetector,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
+    RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
     cluster_table as cluster_table,
     effect_table as effect_table,
+    recommend_table as recommend_table,
     train as train,
 )
 from .bayes import (
@@ -104,12 +109,15 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    ICA as ICA,
     NMF as NMF,
     PCA as PCA,
     FactorAnalysis as FactorAnalysis,
+    FastICA as FastICA,
     MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     TruncatedSVD as TruncatedSVD,
+    fastica as fastica,
     non_negative_factorization as non_negative_factorization,
 )
 from .discriminant import (
@@ -205,9 +213,12 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .manifold import (
+    MDS as MDS,
+    ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
     locally_linear_embedding as locally_linear_embedding,
+    smacof as smacof,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
@@ -252,10 +263,12 @@ from .svm import (
 )
 from .text import (
     CountVectorizer as CountVectorizer,
+    GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
     LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
+    Word2Vec as Word2Vec,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

@@ -35,6 +35,7 @@ LIGHT = {
     "ExtraTreesRegressor": {"n_estimators": 10},
     "FilterSelection": {"cv": 3},
     "GradientBoostingClassifier": {"n_estimators": 20},
+    "MixtureAnomalyDetector": {"n_components": 2},
     "GradientBoostingRegressor": {"n_estimators": 20},
     "HistGradientBoostingClassifier": {"max_iter": 20},
     "HistGradientBoostingRegressor": {"max_iter": 20},

@@ -1,4 +1,4 @@
-"""Kernels: shortest paths, agreement of neighbourhoods."""
+"""Kernels: shortest paths, agreement of neighbourhoods, scaling."""
 
 import numpy as np
 
@@ -6,3 +6,7 @@ Array = np.ndarray
 
 def shortest_paths(start: Array, index: Array, length: Array, source: Array, threads: int) -> Array: ...
 def compare_neighborhoods(A: Array, B: Array, query: Array, k: int, threads: int) -> Array: ...
+def guttman(X: Array, target: Array, weight: Array | None, threads: int) -> tuple[Array, Array, Array]: ...
+def monotone_disparities(
+    X: Array, first: Array, second: Array, weight: Array | None, group: Array, D: Array
+) -> float: ...

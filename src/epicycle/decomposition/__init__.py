@@ -1,16 +1,20 @@
-"""Few latent variables behind many columns: principal components, singular vectors, factors, parts."""
+"""Few latent variables behind many columns: principal and independent components, singular vectors, factors, parts."""
 
 from epicycle.decomposition._factor_analysis import FactorAnalysis
 from epicycle.decomposition._probabilistic_pca import ProbabilisticPCA
+from epicycle.decomposition.ica import ICA, FastICA, fastica
 from epicycle.decomposition.nmf import NMF, MiniBatchNMF, non_negative_factorization
 from epicycle.decomposition.pca import PCA, TruncatedSVD
 
 __all__ = [
+    "ICA",
     "NMF",
     "PCA",
     "FactorAnalysis",
+    "FastICA",
     "MiniBatchNMF",
     "ProbabilisticPCA",
     "TruncatedSVD",
+    "fastica",
     "non_negative_factorization",
 ]

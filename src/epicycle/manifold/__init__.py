@@ -1,6 +1,9 @@
 """Embeddings: places in few dimensions for rows of many."""
 
+from epicycle.manifold._classical_mds import ClassicalMDS
 from epicycle.manifold._isomap import Isomap
 from epicycle.manifold._locally_linear_embedding import LocallyLinearEmbedding, locally_linear_embedding
+from epicycle.manifold._mds import MDS
+from epicycle.manifold._smacof import smacof
 
-__all__ = ["Isomap", "LocallyLinearEmbedding", "locally_linear_embedding"]
+__all__ = ["MDS", "ClassicalMDS", "Isomap", "LocallyLinearEmbedding", "locally_linear_embedding", "smacof"]

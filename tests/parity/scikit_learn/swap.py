@@ -37,6 +37,7 @@ MODULES = (
     "kernel_ridge",
     "linear_model",
     "manifold",
+    "manifold._mds",
     "naive_bayes",
     "neighbors",
     "svm",
@@ -46,6 +47,7 @@ MODULES = (
 PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
+    "fastica",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
@@ -55,6 +57,7 @@ FUNCTIONS = {
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "smacof",
     "ward_tree",
 }
 
