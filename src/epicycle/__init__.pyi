@@ -214,6 +214,7 @@ from .linear import (
 )
 from .manifold import (
     MDS as MDS,
+    TSNE as TSNE,
     ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
