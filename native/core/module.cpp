@@ -32,6 +32,7 @@ void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
 void bind_manifold(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
+void bind_neighbor_embeddings(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
@@ -77,8 +78,8 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
-    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling.",
-         {bind_manifold, bind_scaling});
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling, forces of neighbours.",
+         {bind_manifold, bind_neighbor_embeddings, bind_scaling});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
          {bind_neighbors, bind_kernel_density});

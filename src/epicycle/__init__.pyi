@@ -214,6 +214,7 @@ from .linear import (
 )
 from .manifold import (
     MDS as MDS,
+    TSNE as TSNE,
     ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
@@ -265,6 +266,7 @@ from .text import (
     CountVectorizer as CountVectorizer,
     GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
     Word2Vec as Word2Vec,
