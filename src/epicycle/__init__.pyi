@@ -266,6 +266,7 @@ from .text import (
     CountVectorizer as CountVectorizer,
     GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
     Word2Vec as Word2Vec,
