@@ -32,12 +32,15 @@ void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
 void bind_manifold(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
+void bind_neighbor_embeddings(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_point_tree(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
 void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_scaling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
 void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
@@ -45,6 +48,7 @@ void bind_svm(nb::module_ &m);
 void bind_text(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
+void bind_words(nb::module_ &m);
 }  // namespace epicycle
 
 NB_MODULE(_native, m) {
@@ -75,14 +79,16 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
-    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods.", {bind_manifold});
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling, forces of neighbours.",
+         {bind_manifold, bind_neighbor_embeddings, bind_scaling});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
-         {bind_neighbors, bind_kernel_density});
+         {bind_neighbors, bind_kernel_density, bind_point_tree});
     bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
     bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",
          {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
+    bind("words", "Vectors of words: word2vec and GloVe.", {bind_words});
 }

@@ -38,17 +38,22 @@ from . import (
     tree as tree,
 )
 from .anomaly import (
+    GaussianAnomalyDetector as GaussianAnomalyDetector,
     IsolationForest as IsolationForest,
     LocalOutlierFactor as LocalOutlierFactor,
+    MixtureAnomalyDetector as MixtureAnomalyDetector,
+    PCAAnomalyDetector as PCAAnomalyDetector,
 )
 from .automl import (
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
+    RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
     cluster_table as cluster_table,
     effect_table as effect_table,
+    recommend_table as recommend_table,
     train as train,
 )
 from .bayes import (
@@ -208,9 +213,13 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .manifold import (
+    MDS as MDS,
+    TSNE as TSNE,
+    ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
     locally_linear_embedding as locally_linear_embedding,
+    smacof as smacof,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
@@ -255,9 +264,12 @@ from .svm import (
 )
 from .text import (
     CountVectorizer as CountVectorizer,
+    GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
+    Word2Vec as Word2Vec,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

@@ -22,4 +22,5 @@ from epicycle._native import (
     svm as svm,
     text as text,
     tree as tree,
+    words as words,
 )
