@@ -113,8 +113,8 @@ def _histogram(found: dict[str, Any]) -> Html | None:
         canvas,
         "scores",
         "Scores of all rows",
-        "Heights are square roots of the numbers of rows; the first bar holds all scores that are lower. Rows left of the "
-        "dashed line are reported.",
+        "Heights are square roots of the numbers of rows; the first bar holds all scores that are lower. Rows left of "
+        "the dashed line are reported.",
         description="A histogram of the scores with the threshold.",
         keys=[*keys[:1], ("vermilion", "known anomalies"), *keys[1:]] if odd else keys,
     )
