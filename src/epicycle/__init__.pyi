@@ -216,6 +216,7 @@ from .linear import (
 )
 from .manifold import (
     MDS as MDS,
+    TSNE as TSNE,
     ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
@@ -267,6 +268,7 @@ from .text import (
     CountVectorizer as CountVectorizer,
     GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
     Word2Vec as Word2Vec,

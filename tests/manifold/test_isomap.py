@@ -65,7 +65,7 @@ def test_the_swiss_roll_is_unrolled(roll, distance_from):
     assert distance_from(sheet, model.embedding_) < 0.005
     assert distance_from(sheet, ep.PCA(2).fit_transform(X)) > 0.3  # a plane does not do it
     assert model.trustworthiness_ > 0.99
-    assert model.quality_rows_ == 1000
+    assert model.quality_rows_ == 400  # of 1,000, drawn
     new = X[::7] + 0.01
     assert distance_from(sheet[::7], model.transform(new)) < 0.005
     # the certificate is the residual of the eigenvectors, which are computed here once more

@@ -220,6 +220,11 @@ def test_what_is_refused(D, words):
 
 
 def test_equal_rows_and_few_rows():
+    with np.errstate(all="raise"):
+        assert np.isfinite(ep.MDS(metric_mds=False).fit_transform(np.ones((7, 3)))).all()
+    with pytest.raises(MemoryError, match="n_components"):
+        ep.MDS(10**9).fit(np.arange(15.0).reshape(5, 3))
+    assert ep.ClassicalMDS(10**9).fit_transform(np.arange(15.0).reshape(5, 3)).shape == (5, 5)
     assert_allclose(ep.MDS().fit_transform(np.ones((7, 3))), 0, atol=1e-12)
     assert_allclose(ep.ClassicalMDS().fit_transform(np.ones((7, 3))), 0, atol=1e-12)
     Z = ep.MDS(3).fit_transform(np.array([[0.0, 0.0, 1.0], [3.0, 4.0, 1.0]]))  # more coordinates than there can be

@@ -16,7 +16,7 @@ from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceO
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linalg._signs import oriented
-from epicycle.manifold._base import Embedding, to_unit_size
+from epicycle.manifold._base import EIGENVALUES, Embedding, card, to_unit_size
 from epicycle.manifold._dissimilarities import Dissimilarities, dissimilarities, farthest_first, matrix_of
 from epicycle.spatial._metrics import NAMES, is_precomputed
 
@@ -144,13 +144,7 @@ class ClassicalMDS(Embedding):
         "metric_params": NoneOr(InstanceOf(dict)),
         "n_landmarks": NoneOr(Integer(minimum=2)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="manifold",
-        catalogue=("E11",),
-        engines=("memory",),
-        certificate="eigenvalue residual",
-        keeps_rows=True,
-    )
+    _card: ClassVar[MethodCard] = card("E11", EIGENVALUES)
     _takes_sparse = True
 
     @stores_arguments
@@ -194,7 +188,7 @@ class ClassicalMDS(Embedding):
             raise DataError("X: squares of dissimilarities overflow; scale them down")
         quality = self._judge(given.block, given.width)
         meaning = f"{_in_words(found)}; {quality}"
-        certificate = Certificate("eigenvalue residual", found.residual, _TOLERANCE, meaning)
+        certificate = Certificate(EIGENVALUES, found.residual, _TOLERANCE, meaning)
         self._conclude_directly(certificate, x=found.values, objective=self.strain_)
         return self
 

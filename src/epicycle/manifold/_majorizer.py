@@ -59,7 +59,8 @@ class Order:
             self.group = np.zeros(1, dtype=np.int64)
         n = len(D)
         self.norm = n * (n - 1) / 2 if weight is None else float(np.triu(weight, 1).sum())
-        self.start = D * np.sqrt(self.norm / max(self._squares(value), np.finfo(np.float64).tiny))
+        squares = self._squares(value)
+        self.start = D * np.sqrt(self.norm / squares) if squares > 0 else np.zeros_like(D)
 
     def _squares(self, value: np.ndarray) -> float:
         return float(np.square(value).sum() if self.weight is None else (self.weight * np.square(value)).sum())

@@ -16,7 +16,7 @@ from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, 
 from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.manifold._base import Embedding, to_unit_size
+from epicycle.manifold._base import Embedding, card, to_unit_size
 from epicycle.manifold._dissimilarities import (
     Dissimilarities,
     dissimilarities,
@@ -109,9 +109,7 @@ class MDS(Embedding):
         "normalized_stress": AnyOf(Boolean(), Choice("auto")),
         "n_landmarks": NoneOr(Integer(minimum=2)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="manifold", catalogue=("E11",), engines=("memory",), certificate="gradient norm", keeps_rows=True
-    )
+    _card: ClassVar[MethodCard] = card("E11", "gradient norm")
     _takes_sparse = True
 
     stress_: float

@@ -9,6 +9,7 @@ import numpy as np
 
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError
+from epicycle.core._memory import require_memory
 from epicycle.core._monitor import Monitor
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.manifold._base import to_unit_size
@@ -39,6 +40,7 @@ def best_run(
     monitor: Monitor,
 ) -> Run:
     """The run of least stress, from given places, classical ones (`starts` is None) or random ones."""
+    require_memory(48.0 * len(D) * d, f"{d:,} coordinates of {len(D):,} rows", "ask for fewer, n_components")
     seed = seed_of(random_state)
     done = 0
     best: Run | None = None
