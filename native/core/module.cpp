@@ -32,8 +32,10 @@ void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
 void bind_manifold(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
+void bind_neighbor_embeddings(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_point_tree(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
 void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
@@ -77,11 +79,11 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
-    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling.",
-         {bind_manifold, bind_scaling});
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling, forces of neighbours.",
+         {bind_manifold, bind_neighbor_embeddings, bind_scaling});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
-         {bind_neighbors, bind_kernel_density});
+         {bind_neighbors, bind_kernel_density, bind_point_tree});
     bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});

@@ -38,16 +38,21 @@ from . import (
     tree as tree,
 )
 from .anomaly import (
+    GaussianAnomalyDetector as GaussianAnomalyDetector,
     IsolationForest as IsolationForest,
     LocalOutlierFactor as LocalOutlierFactor,
+    MixtureAnomalyDetector as MixtureAnomalyDetector,
+    PCAAnomalyDetector as PCAAnomalyDetector,
 )
 from .automl import (
+    AnomalyRun as AnomalyRun,
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
     RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
+    anomaly_table as anomaly_table,
     cluster_table as cluster_table,
     effect_table as effect_table,
     recommend_table as recommend_table,
@@ -211,6 +216,7 @@ from .linear import (
 )
 from .manifold import (
     MDS as MDS,
+    TSNE as TSNE,
     ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
@@ -262,6 +268,7 @@ from .text import (
     CountVectorizer as CountVectorizer,
     GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
     Word2Vec as Word2Vec,

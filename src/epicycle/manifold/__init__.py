@@ -5,5 +5,6 @@ from epicycle.manifold._isomap import Isomap
 from epicycle.manifold._locally_linear_embedding import LocallyLinearEmbedding, locally_linear_embedding
 from epicycle.manifold._mds import MDS
 from epicycle.manifold._smacof import smacof
+from epicycle.manifold._tsne import TSNE
 
-__all__ = ["MDS", "ClassicalMDS", "Isomap", "LocallyLinearEmbedding", "locally_linear_embedding", "smacof"]
+__all__ = ["MDS", "TSNE", "ClassicalMDS", "Isomap", "LocallyLinearEmbedding", "locally_linear_embedding", "smacof"]

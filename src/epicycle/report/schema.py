@@ -279,6 +279,7 @@ class EffectRecord(TypedDict, total=False):
     sensitivity: Mapping[str, Any]
     refutations: Sequence[Mapping[str, Any]]  # "name", "passed", "verdict"
     instrument: Mapping[str, Any]
+    contrasts: Sequence[Mapping[str, Any]]  # "level", "rows", "effect", "lower", "upper"
     doubts: Sequence[str]
     failed: Sequence[str]
     rows: int
@@ -313,6 +314,23 @@ class PlanningRecord(TypedDict, total=False):
     unreachable: Sequence[str]
     history: Mapping[str, Numbers]  # "residual"
     certificate: CertificateRecord
+
+
+class AnomalyRecord(TypedDict, total=False):
+    """Rows of a table that are unlike the others."""
+
+    method: str
+    verdict: str
+    rows: int
+    flagged: int
+    threshold: Number
+    label: Mapping[str, Any]  # "column", "value", "rows"
+    candidates: Sequence[Mapping[str, Any]]  # "name" and figures on held-out rows, or "agreement"
+    failed: Sequence[str]
+    histogram: Mapping[str, Numbers]  # "edges", "counts", "odd"
+    blame: Sequence[Mapping[str, Any]]  # "column", "share"
+    top: Sequence[Mapping[str, Any]]  # "row", "score", "flagged", "label", "reasons"
+    seed: int
 
 
 class RecommendedList(TypedDict, total=False):
@@ -378,5 +396,6 @@ class Record(TypedDict, total=False):
     effect: EffectRecord
     planning: PlanningRecord
     recommendations: RecommendationRecord
+    anomalies: AnomalyRecord
     environment: Mapping[str, Any]
     reproduce: str

@@ -79,7 +79,7 @@ AREAS = {
     "manifold": (
         0.97,
         "manifold.tests.test_classical_mds manifold.tests.test_isomap manifold.tests.test_locally_linear "
-        "manifold.tests.test_mds",
+        "manifold.tests.test_mds manifold.tests.test_t_sne",
     ),
     "factors": (0.97, "decomposition.tests.test_nmf"),
     "cluster_metrics": (

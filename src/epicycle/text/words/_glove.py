@@ -83,7 +83,7 @@ class GloVe(WordLearner):
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GloVe:
         """Learn the vectors."""
-        corpus, state = self._corpus(X, sample_weight), self._resume_state()
+        corpus, state = self._fit_data(X, sample_weight), self._resume_state()
         seed = seed_of(self.random_state) if state is None else int(state["seed"])
         n, d = len(corpus.words), self.vector_size
         i, j, count = native.cooccurrences(corpus.ids, corpus.first, corpus.weight, self.window)

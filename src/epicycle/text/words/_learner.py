@@ -87,7 +87,7 @@ class WordLearner(WordSearch, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _n_features_out(self) -> int:
         return int(self.vectors_.shape[1])
 
-    def _corpus(self, X: Any, sample_weight: Any) -> Corpus:
+    def _fit_data(self, X: Any, sample_weight: Any) -> Corpus:  # type: ignore[override]  # documents, no table
         return read_corpus(
             X, sample_weight, tokenizer=self.tokenizer, min_count=self.min_count, max_words=self.max_words
         )

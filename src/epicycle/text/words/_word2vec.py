@@ -102,7 +102,7 @@ class Word2Vec(WordLearner):
             raise ParameterError(
                 "negative=0, hierarchical=False; expected one of the two, negative samples or a hierarchy"
             )
-        corpus, state = self._corpus(X, sample_weight), self._resume_state()
+        corpus, state = self._fit_data(X, sample_weight), self._resume_state()
         seed = seed_of(self.random_state) if state is None else int(state["seed"])
         n, width = len(corpus.words), self._padded()
         noise = alias_table(corpus.counts**self.exponent) if self.negative else (_NONE_F, _NONE_I)
