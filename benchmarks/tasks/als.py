@@ -94,8 +94,8 @@ EXPLICIT = Task(
     title="CollaborativeFiltering, 10 million ratings, 32 factors, ten rounds",
     description="""\
 70,000 users and 10,000 items. epicycle solves every half-step of the explicit problem exactly, with biases, in double
-precision; implicit (its default: three conjugate gradients in single precision) solves another problem, that of implicit
-feedback, and is here for the time that as many rounds take.""",
+precision; implicit (its default: three conjugate gradients in single precision) solves another problem, that of
+implicit feedback, and is here for the time that as many rounds take.""",
     make=make_explicit,
     implementations=(
         Implementation("epicycle", "epicycle", fit_epicycle, setup=rounds_of_epicycle(reg=0.05)),
