@@ -1,4 +1,4 @@
-"""Factors of users and items: explicit ratings, implicit feedback, and rounds against epochs of stochastic gradients."""
+"""Factors of users and items: explicit ratings, implicit feedback, rounds against epochs of stochastic gradients."""
 
 from __future__ import annotations
 
