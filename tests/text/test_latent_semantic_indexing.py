@@ -120,6 +120,12 @@ def test_order_and_scale_of_documents_do_not_matter(seed, scale, k):
         assert_allclose(other.document_vectors_ @ other.document_vectors_.T, gram[np.ix_(order, order)], atol=1e-8)
 
 
+def test_queries_are_answered_in_parts(corpus, index, monkeypatch):
+    whole = index.search(corpus, 7)
+    monkeypatch.setattr("epicycle.text._latent_semantic_indexing._COSINES", 250)
+    assert np.array_equal(index.search(corpus, 7).documents, whole.documents)
+
+
 def test_folded_in_saved_and_refused(corpus, index, tmp_path):
     more = ep.LatentSemanticIndexing(2, random_state=0).fit(corpus).fold_in(["car road brake", "unknown words alone"])
     assert more.document_vectors_.shape == (122, 2)

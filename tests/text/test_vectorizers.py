@@ -317,6 +317,17 @@ def test_vast_ngrams_end_at_the_document():
     assert len(ep.CountVectorizer(analyzer="char_wb", ngram_range=(1, 10**9)).fit(["abc de"]).vocabulary_) == 22
 
 
+def test_steps_of_a_subclass_or_an_object_are_taken():
+    class Stems(ep.CountVectorizer):
+        def build_tokenizer(self):
+            return lambda text: [word.rstrip("s") for word in text.split()]
+
+    assert sorted(Stems().fit(["cats cat dogs"]).vocabulary_) == ["cat", "dog"]
+    one = ep.CountVectorizer()
+    one.build_preprocessor = lambda: str.upper
+    assert sorted(one.fit(["cats cat dogs"]).vocabulary_) == ["CAT", "CATS", "DOGS"]
+
+
 def test_not_fitted():
     for model in (ep.CountVectorizer(), ep.TfidfVectorizer(), ep.TfidfVectorizer(vocabulary=["ab"])):
         with pytest.raises(NotFittedError):

@@ -293,7 +293,7 @@ class Analysis(Estimator):
 
     def _compiled(self) -> Compiled | None:
         """The rule for the compiled way; None where Python has to be asked."""
-        own = all(getattr(type(self), step) is getattr(Analysis, step) for step in _STEPS)
+        own = all(getattr(type(self), step) is getattr(Analysis, step) and step not in vars(self) for step in _STEPS)
         if not own or callable(self.analyzer) or min(self.ngram_range) < 1:
             return None
         if self.analyzer == "word" and (self.tokenizer is not None or self.token_pattern not in _RUNS):

@@ -35,32 +35,6 @@ class CountVectorizer(Analysis):
     Columns are the terms in the order of their code points. Documents may come from an iterator or from files larger
     than memory: `fit` keeps terms and counts alone, and `transform_batches` gives the rows in batches.
 
-    Parameters
-    ----------
-    max_df, min_df : float or int
-        Terms in more documents, or in fewer, are left out: a share of the documents if a float, a number if an int.
-    max_features : int or None, default=None
-        Only the terms that occur most often are kept.
-    vocabulary : mapping or iterable, optional
-        Terms to count, with their columns if a mapping; nothing is learnt then.
-    max_terms : int or None, default=None
-        Most terms that are held after a batch of documents while a vocabulary is found. None counts all in one pass.
-        Otherwise the rarest terms are dropped where there are more, and where documents can be read again those that
-        are left are counted exactly in a second pass; the certificate tells whether any term is missing.
-
-    Attributes
-    ----------
-    vocabulary_ : dict
-        The column of each term.
-    fixed_vocabulary_ : bool
-        Whether the terms were given.
-    document_frequency_ : ndarray of shape (n_features,)
-        Documents in which a term occurs; not there if the terms were given and `fit_transform` was not called.
-    n_documents_ : int
-        Documents of the fit.
-    certificate_ : Certificate
-        Documents in which a term that is missing from the vocabulary may be, against `min_df`; 0 if all were counted.
-
     Examples
     --------
     >>> from epicycle import CountVectorizer
@@ -73,6 +47,26 @@ class CountVectorizer(Analysis):
            [1, 1, 1, 0, 0]])
     """
 
+    _docs: ClassVar[dict[str, str]] = {
+        "max_df": "max_df, min_df : float or int\n"
+        "    Terms in more documents, or in fewer, are left out: a share of all if a float, a number if an int.",
+        "max_features": "max_features : int or None, default={default}\n"
+        "    Only the terms that occur most often are kept.",
+        "vocabulary": "vocabulary : mapping or iterable, optional\n"
+        "    Terms to count, with their columns if a mapping; no others are looked for then.",
+        "max_terms": "max_terms : int or None, default={default}\n"
+        "    Most terms that are held after a batch of documents while a vocabulary is found. None counts all, in one\n"
+        "    pass. Otherwise the rarest terms are dropped where there are more, and where documents can be read again\n"
+        "    those that are left are counted exactly in a second pass; the certificate tells whether any is missing.",
+        "vocabulary_": "vocabulary_ : dict\n    The column of each term.",
+        "fixed_vocabulary_": "fixed_vocabulary_ : bool\n    Whether the terms were given.",
+        "document_frequency_": "document_frequency_ : ndarray of shape (n_features,)\n"
+        "    Documents in which a term occurs.",
+        "n_documents_": "n_documents_ : int\n    Documents of the fit.",
+        "certificate_": "certificate_ : Certificate\n"
+        "    Documents that a term missing from the vocabulary may be in, against `min_df`; 0 if all were counted.",
+    }
+    _documented_attributes = ("vocabulary_", "fixed_vocabulary_", "document_frequency_", "n_documents_")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **DOMAINS,
         "max_df": _FREQUENCY,

@@ -28,6 +28,7 @@ from epicycle.text._tfidf_transformer import document_frequencies, inverse_frequ
 from epicycle.text._tfidf_vectorizer import TfidfVectorizer
 
 _MOST_PRODUCTS = 300
+_COSINES = 1 << 22  # held at a time while queries are answered
 _RANK = 1e-14  # squared singular values below this share of the largest are rounding
 
 
@@ -216,9 +217,15 @@ class LatentSemanticIndexing(Projection):
             raise ParameterTypeError(f"n_documents={n_documents!r}: expected an integer >= 1")
         one = isinstance(query, str | bytes)
         Q = unit_rows(_in_memory(self.transform([query] if one else query)))
-        cosines = Q @ unit_rows(self.document_vectors_).T
-        nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : int(n_documents)]
-        found = Found(nearest, np.take_along_axis(cosines, nearest, axis=1))
+        Z = unit_rows(self.document_vectors_)
+        n = min(int(n_documents), len(Z))
+        found = Found(np.empty((len(Q), n), dtype=np.int64), np.empty((len(Q), n), dtype=Z.dtype))
+        step = max(_COSINES // max(len(Z), 1), 1)
+        for start in range(0, len(Q), step):
+            rows = slice(start, start + step)
+            cosines = Q[rows] @ Z.T
+            found.documents[rows] = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+            found.similarities[rows] = np.take_along_axis(cosines, found.documents[rows], axis=1)
         return Found(found.documents[0], found.similarities[0]) if one else found
 
     def similar_terms(self, term: str, n_terms: int = 10) -> list[tuple[str, float]]:

@@ -140,6 +140,7 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_w
         Returns
         -------
         sparse matrix of shape (n_samples, n_features)
+            A dense array for scans and Dask collections.
         """
         data = self._predict_data(X)
         idf = getattr(self, "idf_", None)

@@ -26,31 +26,10 @@ class TfidfVectorizer(CountVectorizer):
 
     .. math:: x_{ij} = \mathrm{tf}_{ij} \left(1 + \log \frac{1 + n}{1 + n_j}\right), \qquad x_i \leftarrow x_i / |x_i|
 
-    Parameters
-    ----------
-    max_df, min_df : float or int
-        Terms in more documents, or in fewer, are left out: a share of the documents if a float, a number if an int.
-    max_features : int or None, default=None
-        Only the terms that occur most often are kept.
-    vocabulary : mapping or iterable, optional
-        Terms to count, with their columns if a mapping; only weights are learnt then.
-    max_terms : int or None, default=None
-        Most terms that are held after a batch of documents while a vocabulary is found, as in :class:`CountVectorizer`.
-
     Attributes
     ----------
-    vocabulary_ : dict
-        The column of each term.
-    fixed_vocabulary_ : bool
-        Whether the terms were given.
     idf_ : ndarray of shape (n_features,)
         Weights of the terms; only with ``use_idf=True``.
-    document_frequency_ : ndarray of shape (n_features,)
-        Documents in which a term occurs.
-    n_documents_ : int
-        Documents of the fit.
-    certificate_ : Certificate
-        Documents in which a term that is missing from the vocabulary may be, against `min_df`; 0 if all were counted.
 
     Examples
     --------
