@@ -226,13 +226,11 @@ def within_radius_by_tree(
 
 
 def _by_tree(X: np.ndarray, Q: np.ndarray, k: int, metric: Metric, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    tree = cKDTree(np.asarray(X, dtype=np.float64), balanced_tree=len(X) < 1 << 15)
-    order = {EUCLIDEAN: 2.0, MANHATTAN: 1.0, CHEBYSHEV: np.inf}.get(metric.kind, metric.power)
     # One neighbour more than asked for shows whether the k-th has ties.
     more = min(k + 1, len(X))
     threads = n_threads(200.0 * len(Q) * k, n_jobs)
-    _, rows = tree.query(np.asarray(Q, dtype=np.float64), k=more, p=order, workers=threads)
-    rows = np.ascontiguousarray(rows.reshape(len(Q), more), dtype=np.int64)
+    points, queries = (np.ascontiguousarray(A, dtype=np.float64) for A in (X, Q))
+    rows = _native.neighbors.nearest_by_tree(points, queries, metric.kind, metric.power, more, threads)
     if Q.dtype != X.dtype:
         Q, X = Q.astype(np.float64), X.astype(np.float64)
     X, Q = np.ascontiguousarray(X), np.ascontiguousarray(Q)
