@@ -76,6 +76,13 @@ def test_the_swiss_roll_is_unrolled(roll, distance_from):
     assert np.linalg.norm(K @ U - U * values, axis=0).max() < 1e-10 * values[0]
 
 
+def test_equal_rows_are_at_no_distance():
+    X = np.repeat(np.random.default_rng(0).normal(size=(15, 2)), 2, axis=0)
+    by_paths = ep.Isomap(n_neighbors=6).fit(X).dist_matrix_
+    assert_allclose(by_paths[np.arange(0, 30, 2), np.arange(1, 30, 2)], 0)
+    assert_allclose(ep.Isomap(n_neighbors=6, path_method="FW").fit(X).dist_matrix_, by_paths, atol=1e-12)
+
+
 def test_sparse_graphs_frames_and_float32(roll):
     X = roll[0][:200]
     model = ep.Isomap(n_neighbors=6).fit(X)
