@@ -7,8 +7,8 @@ import epicycle as ep
 
 X, y = load_digits(return_X_y=True)
 members = {
-    "half the attraction of t-SNE": {"attraction": "gaussian", "repulsion": "normalised", "exaggeration": 0.5},
-    "four times": {"attraction": "gaussian", "repulsion": "normalised", "exaggeration": 4.0},
+    "attraction 0.5": {"attraction": "gaussian", "repulsion": "normalised", "exaggeration": 0.5},
+    "attraction 4": {"attraction": "gaussian", "repulsion": "normalised", "exaggeration": 4.0},
     "UMAP": {},
 }
 figure, axes = plt.subplots(1, 3, figsize=(11.4, 3.9), layout="constrained")
@@ -19,5 +19,5 @@ for ax, (title, options) in zip(axes, members.items(), strict=True):
     ax.scatter(*Z.T, c=y, s=3, cmap="tab10")
     for digit in range(10):
         ax.annotate(str(digit), Z[y == digit].mean(axis=0), weight="bold", ha="center", va="center")
-    ax.set(title=f"{title}: trustworthiness {model.trustworthiness_:.3f}", xticks=[], yticks=[], aspect="equal")
+    ax.set(title=title, xlabel=f"trustworthiness {model.trustworthiness_:.3f}", xticks=[], yticks=[], aspect="equal")
 plt.show()

@@ -16,7 +16,7 @@ from epicycle.manifold._tsne_affinities import Search, conditional, fuzzy
 from epicycle.manifold._tsne_descent import Repulsion
 
 pytestmark = pytest.mark.filterwarnings("ignore:(SNE|NeighborEmbedding)")
-SOFT = 0.05
+SOFT = 0.1
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,13 @@ def energy(P, Y, m):
 def test_cross_entropy_and_its_gradient(digits):
     found = fuzzy(Search.among(digits[0][:40], "euclidean", None, None), 10, None)
     P, Y = found.graph.toarray(), 2 * np.random.default_rng(0).normal(size=(40, 2))
-    parts = {"normalised": False, "factor": 5.0 / 40**2, "softness": SOFT, "step": 0.75 * SOFT**0.5}
+    parts = {"normalised": False, "factor": 5.0 / 40**2, "softness": SOFT, "step": 0.5 * SOFT**0.5}
     exact = Repulsion("exact", **parts)
     g, attraction, Z = _native.manifold.gradient(Y, found.edges(), exact.forces(1.0), 1)
     assert_allclose(attraction + exact.energy(Z), energy(P, Y, 5.0), rtol=1e-6)
     assert_allclose(g.ravel(), approx_fprime(Y.ravel(), lambda y: energy(P, y.reshape(Y.shape), 5.0), 1e-7), atol=1e-6)
     grid, _, grid_Z = _native.manifold.gradient(Y, found.edges(), Repulsion("fft", **parts).forces(1.0), 1)
-    assert np.linalg.norm(grid - g) < 0.02 * np.linalg.norm(g)
+    assert np.linalg.norm(grid - g) < 0.03 * np.linalg.norm(g)
     assert_allclose(grid_Z, Z, rtol=1e-3)
 
 

@@ -33,11 +33,11 @@ from epicycle.manifold._tsne_descent import Repulsion, Stage, grid_step
 from epicycle.manifold._tsne_start import SPREAD
 
 #: Squared distance below which the repulsion of the cross-entropy no longer grows: it would be infinite at zero.
-_SOFTNESS = 0.05
+_SOFTNESS = 0.1
 #: Spread of the start where nothing is exaggerated first: rows that lie upon each other would be thrown apart.
 _SPREAD = 5.0
 #: Step of the grid, in roots of the softness.
-_FINENESS = 0.75
+_FINENESS = 0.5
 
 
 class NeighborEmbedding(NeighborEmbeddingBase):
@@ -50,7 +50,7 @@ class NeighborEmbedding(NeighborEmbeddingBase):
 
     P are the affinities, which add up to one. With attraction="gaussian", repulsion="normalised" and a = 1 this is
     t-SNE; with "fuzzy" and "cross_entropy" it is UMAP (whose curve has a = b = 1 here), with the mean of its negative
-    samples in the place of samples, :math:`\epsilon = 0.05`. More attraction gives tighter clusters and keeps more of
+    samples in the place of samples, :math:`\epsilon = 0.1`. More attraction gives tighter clusters and keeps more of
     what is continuous; more repulsion shows more of single neighbours. A fitted object keeps the training rows.
 
     Parameters
