@@ -17,22 +17,26 @@ TRUST = "trustworthiness, below the most"
 COLUMNS, PERPLEXITY, SAMPLE = 50, 30.0, 1_000
 
 
-def rows(n: int) -> np.ndarray:
-    """Digits by their principal components, MNIST where it is at hand; otherwise clusters."""
-    file = shared("mnist.npz")
-    if file is None:
-        rng = np.random.default_rng(0)
-        centres = rng.normal(size=(10, COLUMNS))
-        return (centres[rng.integers(0, 10, n)] + 0.4 * rng.normal(size=(n, COLUMNS))).astype(np.float32)
-    with np.load(file) as data:
-        images = np.concatenate([data["x_test"], data["x_train"]])[:n].reshape(n, -1) / np.float32(255)
-    images -= images.mean(axis=0)
-    axes = np.linalg.eigh(images.T @ images)[1][:, ::-1][:, :COLUMNS]
-    return np.ascontiguousarray(images @ axes, dtype=np.float32)
+def clusters(n: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(10, COLUMNS))
+    return (centres[rng.integers(0, 10, n)] + 0.4 * rng.normal(size=(n, COLUMNS))).astype(np.float32)
 
 
 def make(n: int) -> Callable[[Path, bool], Data]:
-    return lambda directory, quick: {"X": rows(1_500 if quick else n)}
+    """Digits of MNIST by their principal components, where it is at hand; otherwise clusters."""
+
+    def data_of(directory: Path, quick: bool) -> Data:
+        file = shared("mnist.npz")
+        if quick or file is None:
+            return {"X": clusters(1_500 if quick else n)}
+        with np.load(file) as data:
+            images = np.concatenate([data["x_test"], data["x_train"]])[:n].reshape(n, -1) / np.float32(255)
+        images -= images.mean(axis=0)
+        axes = np.linalg.eigh(images.T @ images)[1][:, ::-1][:, :COLUMNS]
+        return {"X": np.ascontiguousarray(images @ axes, dtype=np.float32)}
+
+    return data_of
 
 
 def setup(library: str) -> Callable[[Data], Any]:
