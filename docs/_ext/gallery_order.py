@@ -6,6 +6,7 @@ ORDER = [
     "plot_one_sum_many_sources.py",
     "plot_ridge_coefficients.py",
     "plot_string_kernels.py",
+    "plot_swiss_roll.py",
     "plot_simpsons_paradox.py",
     "plot_staggered_adoption.py",
     "plot_pole_swing_up.py",

@@ -45,12 +45,14 @@ from .anomaly import (
     PCAAnomalyDetector as PCAAnomalyDetector,
 )
 from .automl import (
+    AnomalyRun as AnomalyRun,
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
     RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
+    anomaly_table as anomaly_table,
     cluster_table as cluster_table,
     effect_table as effect_table,
     recommend_table as recommend_table,
@@ -268,6 +270,7 @@ from .text import (
     CountVectorizer as CountVectorizer,
     GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
     TfidfTransformer as TfidfTransformer,
     TfidfVectorizer as TfidfVectorizer,
     Word2Vec as Word2Vec,

@@ -75,10 +75,12 @@ def test_stress_never_rises_and_its_gradient_is_the_certificate(digits):
     rng = np.random.default_rng(0)
     W = squareform(rng.uniform(0.1, 1, size=120 * 119 // 2))
     for weights in (None, W):
-        model = ep.MDS(metric="precomputed", eps=1e-7, max_iter=2000).fit(D, init=start, weights=weights)
+        model = ep.MDS(metric="precomputed", eps=1e-7, max_iter=2000).fit(
+            D, init=start, weights=None if weights is None else 3 * W
+        )
         assert np.all(np.diff(model.history_.objective) < 0)
         Z = model.embedding_
-        U = np.ones((120, 120)) - np.eye(120) if weights is None else W / W.max()
+        U = np.ones((120, 120)) - np.eye(120) if weights is None else 3 * W
         assert_allclose(model.stress_, stress(D, Z, U), rtol=1e-9)
         slope = approx_fprime(Z.ravel(), lambda z, U=U: stress(D, z.reshape(-1, 2), U), 1e-4).reshape(-1, 2)
         V = np.diag(U.sum(axis=1)) - U
@@ -220,6 +222,11 @@ def test_what_is_refused(D, words):
 
 
 def test_equal_rows_and_few_rows():
+    with np.errstate(all="raise"):
+        assert np.isfinite(ep.MDS(metric_mds=False).fit_transform(np.ones((7, 3)))).all()
+    with pytest.raises(MemoryError, match="n_components"):
+        ep.MDS(10**9).fit(np.arange(15.0).reshape(5, 3))
+    assert ep.ClassicalMDS(10**9).fit_transform(np.arange(15.0).reshape(5, 3)).shape == (5, 5)
     assert_allclose(ep.MDS().fit_transform(np.ones((7, 3))), 0, atol=1e-12)
     assert_allclose(ep.ClassicalMDS().fit_transform(np.ones((7, 3))), 0, atol=1e-12)
     Z = ep.MDS(3).fit_transform(np.array([[0.0, 0.0, 1.0], [3.0, 4.0, 1.0]]))  # more coordinates than there can be

@@ -186,6 +186,43 @@ def _cluster(
     )
 
 
+@app.command("anomalies")
+def _anomalies(
+    data: Data,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", metavar="COLUMN", help="A column of two values; the rarer marks known anomalies."),
+    ] = None,
+    share: Annotated[float, typer.Option("--share", help="Share of rows to report; not used with --label.")] = 0.01,
+    no_header: NoHeader = False,
+    drop: Drop = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-anomalies in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find rows that are unlike the others: compare detectors, rank the rows, say what makes each unusual.
+
+    Writes report.html, report.json, model.epi and anomalies.csv into DIR.
+    """
+    from epicycle.cli._anomalies import run_anomalies
+
+    run_anomalies(
+        data,
+        label=label,
+        share=share,
+        header=not no_header,
+        drop=tuple(drop or ()),
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
+
+
 @app.command("effect")
 def _effect(
     data: Data,

@@ -16,7 +16,7 @@ from epicycle.core._parameters import AnyOf, Callable, Choice, Domain, InstanceO
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.linalg._signs import oriented
-from epicycle.manifold._base import Embedding, to_unit_size
+from epicycle.manifold._base import EIGENVALUES, Embedding, card, to_unit_size
 from epicycle.manifold._dissimilarities import Dissimilarities, dissimilarities, farthest_first, matrix_of
 from epicycle.spatial._metrics import NAMES, is_precomputed
 
@@ -116,8 +116,9 @@ class ClassicalMDS(Embedding):
     embedding_ : ndarray of shape (n_samples, n_components)
         The largest entry of each eigenvector is positive; zero where the eigenvalue is not positive.
     eigenvalues_ : ndarray of shape (n_components,)
+        Of B; with landmarks, of that of the landmarks.
     least_eigenvalue_ : float
-        Of B. Below zero by more than rounding, distances are not Euclidean.
+        Of B, or a bound from above for many rows. Below zero by more than rounding, distances are not Euclidean.
     strain_ : float
         :math:`\|B - ZZ'\|` relative to :math:`\|B\|`.
     dissimilarity_matrix_ : ndarray of shape (n_samples, n_samples)
@@ -144,13 +145,7 @@ class ClassicalMDS(Embedding):
         "metric_params": NoneOr(InstanceOf(dict)),
         "n_landmarks": NoneOr(Integer(minimum=2)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="manifold",
-        catalogue=("E11",),
-        engines=("memory",),
-        certificate="eigenvalue residual",
-        keeps_rows=True,
-    )
+    _card: ClassVar[MethodCard] = card("E11", EIGENVALUES)
     _takes_sparse = True
 
     @stores_arguments
@@ -193,8 +188,9 @@ class ClassicalMDS(Embedding):
         if not np.isfinite(self.eigenvalues_).all():
             raise DataError("X: squares of dissimilarities overflow; scale them down")
         quality = self._judge(given.block, given.width)
-        meaning = f"{_in_words(found)}; {quality}"
-        certificate = Certificate("eigenvalue residual", found.residual, _TOLERANCE, meaning)
+        whose = "" if self.landmarks_ is None else "of the landmarks, "
+        meaning = f"{whose}{_in_words(found)}; {quality}"
+        certificate = Certificate(EIGENVALUES, found.residual, _TOLERANCE, meaning)
         self._conclude_directly(certificate, x=found.values, objective=self.strain_)
         return self
 
@@ -221,4 +217,6 @@ def _in_words(found: Scaling) -> str:
         words += f"; eigenvalues left out: {positive / total:.2%} above zero, {negative / total:.2%} below"
     if found.least < -_ROUNDING * top:
         return f"{words}; the least is {found.least / top:.2g} of the largest: no points have these distances"
+    if found.all_values is None:
+        return f"{words}; no negative one was found"
     return f"{words}; none is negative beyond rounding: the distances are Euclidean"

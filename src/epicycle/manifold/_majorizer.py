@@ -59,7 +59,8 @@ class Order:
             self.group = np.zeros(1, dtype=np.int64)
         n = len(D)
         self.norm = n * (n - 1) / 2 if weight is None else float(np.triu(weight, 1).sum())
-        self.start = D * np.sqrt(self.norm / max(self._squares(value), np.finfo(np.float64).tiny))
+        squares = self._squares(value)
+        self.start = D * np.sqrt(self.norm / squares) if squares > 0 else np.zeros_like(D)
 
     def _squares(self, value: np.ndarray) -> float:
         return float(np.square(value).sum() if self.weight is None else (self.weight * np.square(value)).sum())
@@ -119,8 +120,10 @@ class Majorizer:
         return Run(X, stress, size, targets, iteration, reason, self.gradient(X, G, size))
 
 
-def checked_weights(weights: np.ndarray, n: int) -> np.ndarray:
-    """Weights of pairs: symmetric, none negative, connecting all rows; divided by the largest."""
+def checked_weights(weights: np.ndarray | None, n: int) -> tuple[np.ndarray | None, float]:
+    """(weights of pairs, divided by the largest, and it): symmetric, none negative, connecting all rows."""
+    if weights is None:
+        return None, 1.0
     W = np.array(weights, dtype=np.float64)
     if W.shape != (n, n) or not np.isfinite(W).all() or (W < 0).any():
         raise DataError(f"weights: shape {W.shape}; expected ({n}, {n}) finite numbers >= 0, one for each pair of rows")
@@ -132,4 +135,4 @@ def checked_weights(weights: np.ndarray, n: int) -> np.ndarray:
     W = (W + W.T) / 2
     if connected_components(W > 1e-12, directed=False, return_labels=False) > 1:
         raise DataError("weights: pairs of positive weight do not connect all rows, which leaves places undetermined")
-    return W
+    return W, largest

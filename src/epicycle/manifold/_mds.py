@@ -16,7 +16,7 @@ from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, 
 from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.manifold._base import Embedding, to_unit_size
+from epicycle.manifold._base import Embedding, card, to_unit_size
 from epicycle.manifold._dissimilarities import (
     Dissimilarities,
     dissimilarities,
@@ -25,7 +25,7 @@ from epicycle.manifold._dissimilarities import (
 )
 from epicycle.manifold._landmarks import placed
 from epicycle.manifold._majorizer import Majorizer, Run, checked_weights
-from epicycle.manifold._smacof import best_run, checked_start
+from epicycle.manifold._smacof import best_run, checked_start, raw_stress
 from epicycle.spatial._metrics import NAMES, is_precomputed
 
 _LEAST_EPS = 1e-14  # below which differences of stresses are rounding
@@ -109,9 +109,7 @@ class MDS(Embedding):
         "normalized_stress": AnyOf(Boolean(), Choice("auto")),
         "n_landmarks": NoneOr(Integer(minimum=2)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="manifold", catalogue=("E11",), engines=("memory",), certificate="gradient norm", keeps_rows=True
-    )
+    _card: ClassVar[MethodCard] = card("E11", "gradient norm")
     _takes_sparse = True
 
     stress_: float
@@ -167,7 +165,7 @@ class MDS(Embedding):
             D, scale = to_unit_size(all_of_them)
             near = D[self.landmarks_]
             init = None if init is None else np.asarray(init)[self.landmarks_]
-        W = None if weights is None else checked_weights(weights, given.n)
+        W, heaviest = checked_weights(weights, given.n)
         start = None if init is None else checked_start(init, len(near)) / scale
         monitor = self._monitor(None, lambda _x: {})
         work = Majorizer(near, W, metric=by_size, n_jobs=self.n_jobs)
@@ -178,7 +176,8 @@ class MDS(Embedding):
         if self.landmarks_ is not None:
             Z, more, added, further = placed(run, near, D, self.landmarks_, self._limits[1], by_size)
             stress, size, gradient = stress + more, size + added, max(gradient, further)
-        self._set(data.X.dtype, Z, D, stress, size, scale, by_size)
+        self._set(data.X.dtype, Z * (scale if by_size else 1.0), D * scale)  # by order alone the size is fixed
+        self.stress_ = self._stress(stress, size, by_size, scale, heaviest)
         self._finish(run, gradient, stress, monitor, given)
         return self
 
@@ -227,19 +226,18 @@ class MDS(Embedding):
     def _limits(self) -> tuple[int, float]:
         return int(self.max_iter), float(self.eps)
 
-    def _set(
-        self, dtype: Any, Z: np.ndarray, D: np.ndarray, stress: float, size: float, scale: float, by_size: bool
-    ) -> None:
+    def _set(self, dtype: Any, Z: np.ndarray, D: np.ndarray) -> None:
         kind = np.float32 if dtype == np.float32 else np.float64
-        self.dissimilarity_matrix_ = np.asarray(D * scale, dtype=kind)
-        wide = scale if by_size else 1.0  # of targets by order alone the size is fixed
-        self.embedding_ = np.asarray(Z * wide, dtype=kind)
-        with np.errstate(over="ignore", under="ignore"):
-            raw = float(np.float64(stress) * wide * wide)
-        normalized = not by_size if self.normalized_stress == "auto" else bool(self.normalized_stress)
-        self.stress_ = (float(np.sqrt(stress / size)) if size > 0 else 0.0) if normalized else raw
-        if not np.isfinite(self.stress_):
+        self.dissimilarity_matrix_, self.embedding_ = np.asarray(D, dtype=kind), np.asarray(Z, dtype=kind)
+
+    def _stress(self, stress: float, size: float, by_size: bool, scale: float, heaviest: float) -> float:
+        """As asked for, of dissimilarities and weights as they were given."""
+        if not by_size if self.normalized_stress == "auto" else bool(self.normalized_stress):
+            return float(np.sqrt(stress / size)) if size > 0 else 0.0
+        raw = raw_stress(stress, by_size, scale, heaviest)
+        if not np.isfinite(raw):
             raise DataError("X: squares of dissimilarities overflow; scale them down, or take normalized_stress=True")
+        return raw
 
     def _finish(self, run: Run, gradient: float, stress: float, monitor: Monitor, given: Dissimilarities) -> None:
         quality = self._judge(given.block, given.width, self.n_jobs)

@@ -9,6 +9,7 @@ import numpy as np
 
 from epicycle.core._checks import count, number
 from epicycle.core._exceptions import DataError
+from epicycle.core._memory import require_memory
 from epicycle.core._monitor import Monitor
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.manifold._base import to_unit_size
@@ -39,6 +40,7 @@ def best_run(
     monitor: Monitor,
 ) -> Run:
     """The run of least stress, from given places, classical ones (`starts` is None) or random ones."""
+    require_memory(48.0 * len(D) * d, f"{d:,} coordinates of {len(D):,} rows", "ask for fewer, n_components")
     seed = seed_of(random_state)
     done = 0
     best: Run | None = None
@@ -62,6 +64,13 @@ def best_run(
             break
     assert best is not None
     return best
+
+
+def raw_stress(stress: float, by_size: bool, scale: float, heaviest: float) -> float:
+    """The stress of dissimilarities and weights as they were given, before they were divided by these."""
+    wide = scale if by_size else 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float64(stress) * heaviest * wide * wide)
 
 
 def _classical(D: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -137,13 +146,13 @@ def smacof(
         warnings.warn(
             f"Explicit initial positions passed: performing only one init of the MDS instead of {starts}", stacklevel=2
         )
-    W = None if weights is None else checked_weights(weights, len(D))
+    W, heaviest = checked_weights(weights, len(D))
     monitor = _Printing() if verbose >= 2 else Monitor()
     work = Majorizer(D, W, metric=bool(metric), n_jobs=n_jobs)
     run = best_run(work, D, 1 if start is not None else starts, d, random_state, start, limits, monitor)
     wide = scale if metric else 1.0
     normalized = not metric if normalized_stress == "auto" else bool(normalized_stress)
-    stress = run.normalized if normalized else run.stress * wide * wide
+    stress = run.normalized if normalized else raw_stress(run.stress, bool(metric), scale, heaviest)
     return (run.places * wide, stress, run.n_iter) if return_n_iter else (run.places * wide, stress)
 
 

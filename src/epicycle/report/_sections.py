@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from epicycle.report import (
+    _anomalies as anomalies,
     _bars as bars,
     _charts as charts,
     _clusters as clusters,
@@ -445,6 +446,9 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("clusters", "Clusters", "The clusters", clusters.clusters),
     ("policy", "Policy", "Policy and values", planning.policy),
     ("bounds", "Certificate", "Certificate of the plan", planning.convergence),
+    ("unusual", "Unusual rows", "The most unusual rows", anomalies.unusual),
+    ("detectors", "Detectors", "Detectors side by side", anomalies.candidates),
+    ("scores", "Scores", "Scores and columns", anomalies.scores),
     ("ratings", "Ratings", "The ratings", recommendations.ratings),
     ("candidates", "Candidates", "Candidates", recommendations.candidates),
     ("lists", "Lists", "What the lists are worth", recommendations.lists),

@@ -316,6 +316,23 @@ class PlanningRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class AnomalyRecord(TypedDict, total=False):
+    """Rows of a table that are unlike the others."""
+
+    method: str
+    verdict: str
+    rows: int
+    flagged: int
+    threshold: Number
+    label: Mapping[str, Any]  # "column", "value", "rows"
+    candidates: Sequence[Mapping[str, Any]]  # "name" and figures on held-out rows, or "agreement"
+    failed: Sequence[str]
+    histogram: Mapping[str, Numbers]  # "edges", "counts", "odd"
+    blame: Sequence[Mapping[str, Any]]  # "column", "share"
+    top: Sequence[Mapping[str, Any]]  # "row", "score", "flagged", "label", "reasons"
+    seed: int
+
+
 class RecommendedList(TypedDict, total=False):
     """The best items of a user."""
 
@@ -379,5 +396,6 @@ class Record(TypedDict, total=False):
     effect: EffectRecord
     planning: PlanningRecord
     recommendations: RecommendationRecord
+    anomalies: AnomalyRecord
     environment: Mapping[str, Any]
     reproduce: str

@@ -114,7 +114,7 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_w
         """Learn the weights of terms from rows of counts."""
         data = self._fit_data(X, None, sample_weight, target="none")
         dtype = np.float32 if data.dtype == np.float32 else np.float64
-        n, documents = engine.sum(_frequencies, data, n_jobs=self.n_jobs)
+        n, documents = engine.sum(document_frequencies, data, n_jobs=self.n_jobs)
         if self.use_idf:
             self.idf_ = inverse_frequencies(documents, n, smooth=self.smooth_idf, dtype=dtype)
         meaning = "document frequencies are sums over all rows"
@@ -148,19 +148,20 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_w
         if not copy and sp.issparse(X) and X.format == "csr" and X.dtype in (np.float32, np.float64):
             return _align_api_if_sparse(weighed(X, idf, n_jobs=self.n_jobs, copy=False, **options))
         if isinstance(data, ArrayData):
-            return _align_api_if_sparse(weighed(_rows(data.X), idf, n_jobs=self.n_jobs, **options))
+            return _align_api_if_sparse(weighed(rows_of(data.X), idf, n_jobs=self.n_jobs, **options))
         return engine.map(_weighed_batch, data, idf, options, n_jobs=self.n_jobs)
 
 
-def _rows(X: Any) -> sp.csr_array:
+def rows_of(X: Any) -> sp.csr_array:
+    """Rows as CSR of floats."""
     return sp.csr_array(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
 
 
 def _weighed_batch(batch: Batch, idf: np.ndarray | None, options: dict[str, Any]) -> np.ndarray:
-    return np.asarray(weighed(_rows(batch.X), idf, n_jobs=1, **options).toarray())
+    return np.asarray(weighed(rows_of(batch.X), idf, n_jobs=1, **options).toarray())
 
 
-def _frequencies(batch: Batch) -> tuple[float, np.ndarray]:
+def document_frequencies(batch: Batch) -> tuple[float, np.ndarray]:
     """(documents, documents that have each term), by weight."""
     X = batch.X
     w = np.ones(batch.n_rows) if batch.weight is None else batch.weight

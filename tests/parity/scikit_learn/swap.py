@@ -44,7 +44,7 @@ MODULES = (
     "tree",
 )
 #: Modules of scikit-learn whose functions are replaced by those of a package of ours.
-PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
+PACKAGES = {"manifold": "metrics", "manifold._t_sne": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "enet_path",
     "fastica",
@@ -83,7 +83,8 @@ def swap_functions() -> None:
     for name, package in PACKAGES.items():
         module = importlib.import_module(f"sklearn.{name}")
         ours = importlib.import_module(f"epicycle.{package}")
-        for public in set(module.__all__) & set(ours.__all__):
+        own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+        for public in set(getattr(module, "__all__", own)) & set(ours.__all__):
             setattr(module, public, _counted(getattr(ours, public)))
 
 
