@@ -6,6 +6,8 @@ ORDER = [
     "plot_one_sum_many_sources.py",
     "plot_ridge_coefficients.py",
     "plot_string_kernels.py",
+    "plot_search_by_meaning.py",
+    "plot_recommendations.py",
     "plot_swiss_roll.py",
     "plot_simpsons_paradox.py",
     "plot_staggered_adoption.py",

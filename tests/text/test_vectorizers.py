@@ -17,7 +17,14 @@ from sklearn.feature_extraction import text as peer
 
 import epicycle as ep
 from epicycle import _native
-from epicycle.exceptions import ConvergenceWarning, DataError, DataTypeError, NotFittedError, ParameterError
+from epicycle.exceptions import (
+    ConvergenceWarning,
+    DataError,
+    DataFileError,
+    DataTypeError,
+    NotFittedError,
+    ParameterError,
+)
 from epicycle.text import read_lines
 from epicycle.text._characters import character_table
 
@@ -167,6 +174,8 @@ def test_a_weight_counts_documents():
 
 
 def test_weights_without_smoothing_are_finite_for_unknown_terms():
+    heavy = ep.TfidfTransformer().fit(np.ones((3, 2), dtype=np.float32), sample_weight=[1e100, 1e100, 0.0])
+    assert_allclose(heavy.idf_, 1.0)  # float32 does not hold the number of documents
     idf = ep.TfidfTransformer(smooth_idf=False).fit([[1, 0], [2, 0]]).idf_
     assert_allclose(idf, [1.0, 1.0 + np.log(2.0)])
     large = ep.TfidfTransformer(use_idf=False).fit_transform([[1e200, 1e200], [1e-200, 0.0]]).toarray()
@@ -289,6 +298,12 @@ def test_what_a_bounded_vocabulary_misses_is_said(monkeypatch):
         ({"max_df": 1, "min_df": 2}, ["ab", "ab"], ParameterError, "max_df"),
         ({"vocabulary": {"a": 0, "b": 2}}, ["ab"], ParameterError, "index 1"),
         ({"stop_words": "klingon"}, ["ab"], ParameterError, "stop_words"),
+        ({"token_pattern": None}, ["ab"], ParameterError, "token_pattern=None"),
+        ({"encoding": "utf-9"}, ["ab"], ParameterError, "encoding='utf-9'"),
+        ({"input": "filename"}, [1], DataTypeError, "names of files"),  # which would be the output of the program
+        ({"input": "filename"}, ["no such file"], DataFileError, "no such file"),
+        ({"input": "file"}, [1.5], DataTypeError, "attribute 'read'"),
+        ({"token_pattern": r"[a-z]+"}, [["ab"]], DataTypeError, "list"),
     ],
 )
 def test_refusals_name_what_came(arguments, documents, error, words):

@@ -6,6 +6,8 @@ characters. Functions of the user, other patterns and overridden methods go the 
 
 from __future__ import annotations
 
+import codecs
+import os
 import re
 import unicodedata
 import warnings
@@ -17,7 +19,7 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from epicycle import _native
-from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
+from epicycle.core._exceptions import DataError, DataFileError, DataTypeError, ParameterError
 from epicycle.core._parameters import (
     AnyOf,
     Boolean,
@@ -44,9 +46,17 @@ _STEPS = (
     *("_word_ngrams", "_char_ngrams", "_char_wb_ngrams"),
 )
 
+
+def _is_encoding(name: str) -> bool:
+    try:
+        return bool(codecs.lookup(name))
+    except LookupError:
+        return False
+
+
 DOMAINS: dict[str, Domain] = {
     "input": Choice("filename", "file", "content"),
-    "encoding": Described("the name of an encoding", lambda value: isinstance(value, str)),
+    "encoding": Described("the name of an encoding", lambda value: isinstance(value, str) and _is_encoding(value)),
     "decode_error": Choice("strict", "ignore", "replace"),
     "strip_accents": NoneOr(AnyOf(Choice("ascii", "unicode"), Function())),
     "lowercase": Boolean(),
@@ -74,6 +84,10 @@ def as_ascii(text: str) -> str:
 
 
 _ACCENTS: dict[str, Callable[[str], str]] = {"ascii": as_ascii, "unicode": without_accents}
+
+
+class NoFileError(DataTypeError, AttributeError):
+    """Something that cannot be read, among open files."""
 
 
 class Analysis(Estimator):
@@ -151,9 +165,11 @@ class Analysis(Estimator):
         str
         """
         if self.input == "filename":
-            with open(doc, "rb") as file:
-                doc = file.read()
+            doc = _read(doc)
         elif self.input == "file":
+            if not hasattr(doc, "read"):
+                kind = type(doc).__name__
+                raise NoFileError(f"documents: '{kind}' object has no attribute 'read'; input='file' expects files")
             doc = doc.read()
         if isinstance(doc, bytes):
             return doc.decode(self.encoding, self.decode_error)
@@ -181,8 +197,10 @@ class Analysis(Estimator):
         """
         if self.tokenizer is not None:
             return self.tokenizer  # type: ignore[no-any-return]
+        if self.token_pattern is None:
+            raise ParameterError("token_pattern=None: expected a regular expression, or a function as tokenizer")
         try:
-            pattern = re.compile(self.token_pattern or "")
+            pattern = re.compile(self.token_pattern)
         except re.error as error:
             raise ParameterError(f"token_pattern={self.token_pattern!r}: no regular expression ({error})") from None
         if pattern.groups > 1:
@@ -384,6 +402,18 @@ def _by_function(doc: Any, decode: Any, analyze: Any) -> Any:
     return analyze(decode(doc))
 
 
+def _read(path: Any) -> bytes:
+    if not isinstance(path, str | bytes | os.PathLike):  # a number would be taken for an open file
+        raise DataTypeError(f"documents: {type(path).__name__}; expected names of files, for input='filename'")
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise DataFileError(f"documents: {path!r} cannot be read: {error.strerror}") from None
+
+
 def _prepared(text: str, lower: bool, strip: Callable[[str], str] | None) -> str:
+    if not isinstance(text, str):
+        raise DataTypeError(f"documents: {type(text).__name__}; expected str or bytes")
     text = text.lower() if lower else text
     return text if strip is None else strip(text)

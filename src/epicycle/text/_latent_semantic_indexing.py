@@ -157,7 +157,7 @@ class LatentSemanticIndexing(Projection):
         total = float(engine.sum(_squares, data, how, n_jobs=self.n_jobs)[0])
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         self.components_ = oriented(found.vectors[:rank].T).T.astype(dtype)
-        self.singular_values_ = np.sqrt(found.values[:rank]).astype(dtype)
+        self.singular_values_ = np.sqrt(found.values[:rank])  # weights of documents may be beyond float32
         self.document_vectors_ = _in_memory(engine.map(_coordinates, data, self.components_, how, n_jobs=self.n_jobs))
         mean, limit = np.zeros(data.n_features), max(float(self.tol), DIRECT)
         self._conclude_spectrum(

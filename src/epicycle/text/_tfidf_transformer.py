@@ -38,10 +38,9 @@ WEIGHT_DOCS: dict[str, str] = {
 
 def inverse_frequencies(documents: np.ndarray, n: float, *, smooth: bool, dtype: Any) -> np.ndarray:
     """1 + log(n / n_j); a term of no document is as rare as one of one document."""
-    frequency = np.asarray(documents, dtype=dtype)
-    one = float(smooth)
-    rarest = np.where(frequency > 0, frequency, 1.0) if not smooth else frequency + one
-    return np.asarray(np.log(dtype(n + one) / rarest.astype(dtype)) + dtype(1), dtype=dtype)
+    frequency = np.asarray(documents, dtype=np.float64)
+    held = frequency + 1.0 if smooth else np.where(frequency > 0, frequency, 1.0)
+    return np.asarray(np.log((n + float(smooth)) / held) + 1.0, dtype=dtype)
 
 
 def weighed(
