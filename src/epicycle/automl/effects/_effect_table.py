@@ -114,11 +114,12 @@ def effect_table(
             pair, others = _pair(table, treatment, control, level)
             graph = _graph_of(graph)
             found = identification_of(graph, treatment, outcome, table.column_names, tuple(drop))
-            whole, table = table, table.filter(_among(table[treatment], pair))
+            inside = _among(table[treatment], pair)
+            whole, table = table, table.filter(pa.array(inside))
             t, levels = _arms(table, treatment, pair)
             y, scale = _outcome(whole, outcome)
             side_by_side = _contrasts(whole, y, treatment, outcome, found, tuple(drop), (pair, others), int(seed))
-            y = y[np.array(_among(whole[treatment], pair))]
+            y = y[inside]
             profile, more = _profile(table, treatment, outcome, found, tuple(drop))
             X, names, sources = _covariates(table, profile)
             messages.line(f"{name}: {table.num_rows:,} rows, {int(t.sum()):,} with {treatment} = {levels[1]}")
@@ -183,8 +184,9 @@ def _pair(table: pa.Table, treatment: str, control: Any, level: Any) -> tuple[tu
     return (first, second), [v for v in left if v != second]
 
 
-def _among(column: pa.ChunkedArray, values: Sequence[Any]) -> pa.ChunkedArray:
-    return pc.is_in(column, value_set=pa.array(list(values), type=column.type))
+def _among(column: pa.ChunkedArray, values: Sequence[Any]) -> np.ndarray:
+    """Which rows hold one of the values; also where the column is a dictionary of categories."""
+    return np.array([v in values for v in column.to_pylist()], dtype=bool)
 
 
 def _arms(table: pa.Table, treatment: str, pair: tuple[Any, Any]) -> tuple[np.ndarray, tuple[str, str]]:
