@@ -16,6 +16,7 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
+from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf._base import NO_PROOF, NonNegativeFactors
 from epicycle.decomposition.nmf._divergence import Penalty, divergence_of, weights
 from epicycle.decomposition.nmf._multiplicative import (
@@ -28,7 +29,6 @@ from epicycle.decomposition.nmf._multiplicative import (
     row_solutions,
 )
 from epicycle.decomposition.nmf._nmf import closest
-from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import Extent, extent_of
 
 

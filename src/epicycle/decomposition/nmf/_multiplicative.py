@@ -21,9 +21,9 @@ import scipy.sparse as sp
 from epicycle._native import decomposition as native
 from epicycle.core._exceptions import ParameterError
 from epicycle.data import Batch
+from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf._coordinate_descent import NEARLY, Factorization, Rounds
 from epicycle.decomposition.nmf._divergence import Penalty, dense, divergence_of, weights
-from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import Extent
 
 CHECK = 10  # rounds between two looks at the decrease

@@ -107,6 +107,29 @@ def starting_factors(
     return W, Ht
 
 
+def balanced(data: Data, W: np.ndarray, Ht: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Both factors times a number, so that WH has the size that fits best, and they have equal norms.
+
+    Gradients at the start, which later ones are measured by, then say something about the problem: those of factors
+    ten times too large are a thousand times too large.
+    """
+    cross, A = engine.sum(_products, data, W, Ht, n_jobs=n_jobs)
+    square = float(np.vdot(A, Ht.T @ Ht))
+    if not (cross > 0 and square > 0 and np.isfinite(square)):
+        return W, Ht
+    size = cross / square
+    ratio = np.sqrt(float(np.trace(A)) / float(np.vdot(Ht, Ht)) / size)
+    root = np.sqrt(ratio) if ratio > 0 else 1.0
+    return W * (np.sqrt(size) / root), Ht * (np.sqrt(size) * root)
+
+
+def _products(batch: Batch, W: np.ndarray, Ht: np.ndarray) -> tuple[float, np.ndarray]:
+    """(sum of v_i x_i'H'w_i, W'VW)."""
+    rows = W[batch.start : batch.start + batch.n_rows]
+    vW = rows if batch.weight is None else batch.weight[:, None] * rows
+    return float(np.vdot(np.asarray(batch.X @ Ht, dtype=np.float64), vW)), rows.T @ vW
+
+
 def _from_singular_vectors(data: Data, k: int, seed: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
     found = by_products(
         data,
