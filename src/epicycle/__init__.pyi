@@ -105,11 +105,15 @@ from .data import (
 from .decomposition import (
     NMF as NMF,
     PCA as PCA,
+    DictionaryLearning as DictionaryLearning,
     FactorAnalysis as FactorAnalysis,
     MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
+    SparseCoder as SparseCoder,
     TruncatedSVD as TruncatedSVD,
+    dict_learning as dict_learning,
     non_negative_factorization as non_negative_factorization,
+    sparse_encode as sparse_encode,
 )
 from .discriminant import (
     GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,

@@ -44,6 +44,7 @@ MODULES = (
 #: Modules of scikit-learn whose functions are replaced by those of a package of ours.
 PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
+    "dict_learning",
     "enet_path",
     "lars_path",
     "lars_path_gram",
@@ -54,6 +55,7 @@ FUNCTIONS = {
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "sparse_encode",
     "ward_tree",
 }
 

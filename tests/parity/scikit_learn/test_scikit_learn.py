@@ -75,7 +75,7 @@ AREAS = {
         0.96,
         "decomposition.tests.test_factor_analysis decomposition.tests.test_pca decomposition.tests.test_truncated_svd",
     ),
-    "factors": (0.97, "decomposition.tests.test_nmf"),
+    "factors": (0.97, "decomposition.tests.test_dict_learning decomposition.tests.test_nmf"),
     "manifold": (0.97, "manifold.tests.test_isomap manifold.tests.test_locally_linear"),
     "cluster_metrics": (
         0.97,

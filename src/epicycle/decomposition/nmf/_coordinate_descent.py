@@ -7,7 +7,6 @@ sweeps of coordinate descent for one product with X (Gillis and Glineur 2012), a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,40 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle._native import decomposition as native
-from epicycle.core._monitor import Monitor
 from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch
+from epicycle.decomposition._rounds import Rounds
 from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf._divergence import Penalty, dense
 
 SWEEPS, SHARE = 4, 0.3  # most sweeps for one product, and the share of the violation that is left to the next
 _AHEAD = 0.5  # how far the second round starts ahead of the first, in steps of H
 NEARLY = 1e-8  # of the gradient at zero: a start nearer than this to a stationary point is measured by that
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """How long rounds go on, who is told of them, and what an earlier run that was stopped has left."""
-
-    tol: float
-    max_iter: int
-    monitor: Monitor
-    x: Callable[[], np.ndarray]
-    keep: Callable[[], Mapping[str, Any]] | None  # all that is needed to go on, except the numbers of the loop
-    earlier: Mapping[str, Any] | None = None
-
-    @property
-    def done(self) -> int:
-        return 0 if self.earlier is None else int(self.earlier["round"])
-
-    def known(self, name: str) -> float | None:
-        return None if self.earlier is None else float(self.earlier[name])
-
-    def record(self, round_: int, value: float, relative: float, **numbers: float) -> bool:
-        """Tell the monitor of a round; True asks to stop."""
-        keep = self.keep
-        state = None if keep is None else lambda: {**keep(), "round": round_, **numbers}
-        return self.monitor(round_, self.x(), objective=value, state=state, stationarity=relative)
 
 
 @dataclass

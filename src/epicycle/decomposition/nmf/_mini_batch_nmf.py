@@ -152,7 +152,7 @@ class MiniBatchNMF(NonNegativeFactors):
         for step in range(self.n_steps_, most):
             batch, before = batches[step % len(batches)], Ht.copy()
             part = rows[batch.start : batch.start + batch.n_rows]
-            cost = self._step(batch, None if self.fresh_restarts else part, Ht, by)
+            cost = self._checked_step(batch, None if self.fresh_restarts else part, Ht, by)
             self.n_steps_ += 1
             ended = cost is not None and watch(cost, batch.total_weight, Ht, before)
             stop = monitor(self.n_steps_, Ht.T.ravel(), objective=watch.smoothed, state=state, change=watch.change)
@@ -201,7 +201,7 @@ class MiniBatchNMF(NonNegativeFactors):
             Ht = np.ascontiguousarray(self.components_.T, dtype=np.float64)
             self._num_, self._den_ = self._num_.copy(), self._den_.copy()  # the old state stays as it is
         before = Ht.copy()
-        cost = self._step(data.rows(0, data.n_rows), None, Ht, self._divergence(Ht.shape[1]))
+        cost = self._checked_step(data.rows(0, data.n_rows), None, Ht, self._divergence(Ht.shape[1]))
         self._publish(Ht, data)
         self.n_steps_ += 1
         cost, change = 0.0 if cost is None else cost, _change(Ht, before)
@@ -229,6 +229,12 @@ class MiniBatchNMF(NonNegativeFactors):
     def _publish(self, Ht: np.ndarray, data: Data) -> None:
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         self.components_, self.n_components_ = np.ascontiguousarray(Ht.T, dtype=dtype), Ht.shape[1]
+
+    def _checked_step(self, batch: Batch, W: np.ndarray | None, Ht: np.ndarray, by: Divergence) -> float | None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = self._step(batch, W, Ht, by)
+        by.require_finite(Ht, 0.0 if cost is None else cost, 0.0 if W is None else W)
+        return cost
 
     def _step(self, batch: Batch, W: np.ndarray | None, Ht: np.ndarray, by: Divergence) -> float | None:
         """Update W (in place, where it goes on from the last pass) and Ht; returns the cost of the batch for a row.

@@ -20,7 +20,8 @@ from epicycle.data import Batch, Data
 from epicycle.decomposition.pca._spectrum import by_products
 from epicycle.stats._moments import refuse_non_finite
 
-LARGEST = 1e100  # entries beyond this, or all below its inverse: squares and products of factors leave floating point
+LARGEST = 1e70  # entries beyond this, or all below its inverse: squares and products of factors leave floating point
+HEAVIEST = 1e30  # sums of weights beyond this, or below its inverse, likewise
 _LEAST = 1e-6  # entries of NNDSVD below this share of the largest are zero
 _RESIDUAL, _PRODUCTS = 1e-4, 12  # how far products go for singular vectors that are only a start
 
@@ -58,8 +59,11 @@ def extent_of(data: Data, who: str, n_jobs: int | None) -> Extent:
         raise DataError(f"Negative values in data passed to {who}: X has {least:g}; expected none below 0")
     if largest > LARGEST or 0 < largest < 1 / LARGEST:
         raise DataError(f"X: a largest entry of {largest:g}; expected one between {1 / LARGEST:g} and {LARGEST:g}")
-    if weight <= 0:
-        raise DataError("sample_weight: all weights are zero; expected some above 0")
+    if not 1 / HEAVIEST <= weight <= HEAVIEST:
+        raise DataError(
+            f"sample_weight: a sum of {weight:g}; expected one between {1 / HEAVIEST:g} and {HEAVIEST:g}: multiply all "
+            "by a common factor"
+        )
     return Extent(n, weight, total, squares, least, largest, data.n_features)
 
 
