@@ -205,7 +205,7 @@ class DictionaryLearning(SparseCoding):
             if round_ > 1 and before - value <= run.tol * value:
                 reason = "converged"
                 break
-        final = Sums(*rows.step(coded, D, alpha, code, 0))
+        final = Sums(*rows.step(coded, D, alpha, code, int(self.transform_max_iter)))  # codes for the last atoms
         value = final.value(D, alpha)
         gain = max(value - final.value(swept(final.A, final.B, D, atoms, 1), alpha), 0.0)
         certificate = _judged(final.gap, gain, value, float(np.sqrt(run.tol)))

@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Integer, NoneOr, Real
 from epicycle.data import ArrayData, as_data
-from epicycle.decomposition.dictionary._codes import ALGORITHMS, codes_from, coding_of, products_of, squares_of
+from epicycle.decomposition.dictionary._codes import (
+    ALGORITHMS,
+    codes_from,
+    coding_of,
+    plain_codes_of_batch,
+    products_of,
+    squares_of,
+)
 
 _DOMAINS = {
     "algorithm": Choice(*ALGORITHMS),
@@ -61,7 +69,7 @@ def sparse_encode(
     max_iter : int, default=1000
         Most sweeps for the code of a row.
     n_jobs : int, optional
-        Accepted for compatibility.
+        Threads, where neither `gram` nor `cov` nor `init` is given.
     check_input : bool, default=True
         Accepted for compatibility; input is always checked.
     verbose : int, default=0
@@ -80,6 +88,7 @@ def sparse_encode(
     >>> sparse_encode(np.array([[3.0, -0.5]]), np.eye(2), alpha=1.0)
     array([[2., 0.]])
     """
+    del copy_cov, check_input, verbose
     given = {"algorithm": algorithm, "n_nonzero_coefs": n_nonzero_coefs, "alpha": alpha, "max_iter": max_iter}
     for name, value in given.items():
         if not _DOMAINS[name].accepts(value):
@@ -94,10 +103,11 @@ def sparse_encode(
             f"{D.shape}, X.shape: {data.X.shape}"
         )
     coding = coding_of(algorithm, n_nonzero_coefs, alpha, (len(D), D.shape[1]), positive=positive, max_iter=max_iter)
+    if gram is None and cov is None and init is None:
+        return np.asarray(engine.map(plain_codes_of_batch, data, D, coding, n_jobs=n_jobs))
     G = D @ D.T if gram is None else np.ascontiguousarray(gram, dtype=np.float64)
     C = products_of(data.X, D) if cov is None else np.ascontiguousarray(np.asarray(cov, dtype=np.float64).T)
     if G.shape != (len(D), len(D)) or C.shape != (data.n_rows, len(D)):
-        raise DataError(
-            f"gram, cov: shapes {G.shape} and {C.T.shape}; expected {(len(D),) * 2} and {(len(D), data.n_rows)}"
-        )
+        k = len(D)
+        raise DataError(f"gram, cov: shapes {G.shape} and {C.T.shape}; expected {(k, k)} and {(k, data.n_rows)}")
     return codes_from(G, C, squares_of(data.X), coding, init)[0].astype(data.dtype)
