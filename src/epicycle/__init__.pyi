@@ -107,11 +107,13 @@ from .decomposition import (
     PCA as PCA,
     DictionaryLearning as DictionaryLearning,
     FactorAnalysis as FactorAnalysis,
+    MiniBatchDictionaryLearning as MiniBatchDictionaryLearning,
     MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
     SparseCoder as SparseCoder,
     TruncatedSVD as TruncatedSVD,
     dict_learning as dict_learning,
+    dict_learning_online as dict_learning_online,
     non_negative_factorization as non_negative_factorization,
     sparse_encode as sparse_encode,
 )

@@ -45,6 +45,7 @@ MODULES = (
 PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "dict_learning",
+    "dict_learning_online",
     "enet_path",
     "lars_path",
     "lars_path_gram",
