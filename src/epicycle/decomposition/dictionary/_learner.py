@@ -20,6 +20,7 @@ from epicycle.decomposition.dictionary._atoms import coded, drawn_atom, fit_of, 
 from epicycle.decomposition.dictionary._base import SparseCoding
 from epicycle.decomposition.nmf._starts import HEAVIEST, LARGEST
 from epicycle.decomposition.pca._spectrum import by_products
+from epicycle.linalg._signs import oriented
 from epicycle.stats._moments import refuse_non_finite
 
 _RESIDUAL, _PRODUCTS = 1e-6, 30  # of the singular vectors to start from
@@ -45,7 +46,7 @@ class DictionaryLearner(SparseCoding):
     _docs: ClassVar[Mapping[str, str]] = {
         "alpha": "alpha : float, default={default}\n    Penalty of the codes.",
         "fit_algorithm": 'fit_algorithm : {"lars", "cd"}, default={default}\n'
-        "    Accepted for compatibility: both stand for the optimum of the lasso, which is found by coordinate descent on"
+        "    Accepted for compatibility: both stand for the optimum of the lasso, found by coordinate descent on"
         '\n    the Gram matrix of the atoms. With "lars" `positive_code` is refused, as in scikit-learn.',
         "dict_init": "dict_init : array-like of shape (n_components, n_features) or None, default={default}\n"
         "    Atoms to start from; None starts from the leading singular vectors, and from rows where more are wanted.",
@@ -110,7 +111,7 @@ class DictionaryLearner(SparseCoding):
             centred=False,
             n_jobs=self.n_jobs,
         )
-        axes = np.abs(found.axes) if positive else found.axes
+        axes = np.abs(found.axes) if positive else oriented(found.axes.T).T
         head = data.head().X
         more = [drawn_atom(head, positive, seed, 0, j) for j in range(len(axes), k)]
         return np.vstack([axes[:k], *more]) if more else axes[:k].copy()
