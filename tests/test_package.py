@@ -139,6 +139,8 @@ FAMILIES = {
     "select._greedy_selection": "forward and backward selection",
     "select._procedures": "procedures of validation",
     "select._scorers": "scores",
+    "text._latent_semantic_indexing": "latent semantic indexing and what a search finds",
+    "text._documents": "documents as lines of files",
     "svm._svc": "support vector classification and the hulls of its classes",
     "theory._decomposition": "decompositions of the error",
 }

@@ -69,6 +69,6 @@ mean squared error of the effects is within a tenth of their standard deviation 
     ),
     quality=quality,
     tolerance=0.1,
-    cap=400.0,
+    cap=900.0,
     targets=(Target("speed against the best peer", speedup_over_best_peer(), at_least=1.5),),
 )

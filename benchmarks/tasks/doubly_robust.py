@@ -65,6 +65,6 @@ truth.""",
     ),
     quality=quality,
     tolerance=4.0,
-    cap=300.0,
+    cap=600.0,
     targets=(Target("speed against the best peer", speedup_over_best_peer(), at_least=2.0),),
 )

@@ -12,24 +12,8 @@ import scipy.sparse as sp
 
 import epicycle as ep
 
-words = [
-    "orbit",
-    "planet",
-    "star",
-    "comet",
-    "river",
-    "lake",
-    "fish",
-    "boat",
-    "bread",
-    "oven",
-    "flour",
-    "salt",
-    "light",
-    "water",
-    "cold",
-    "old",
-]
+words = ["orbit", "planet", "star", "comet", "river", "lake", "fish", "boat"]
+words += ["bread", "oven", "flour", "salt", "light", "water", "cold", "old"]
 topics = np.zeros((3, 16))
 topics[0, [0, 1, 2, 3, 12, 14]] = [5, 6, 6, 3, 4, 2]
 topics[1, [4, 5, 6, 7, 13, 14]] = [6, 5, 5, 4, 5, 2]

@@ -20,6 +20,7 @@ void bind_graph(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
+void bind_ica(nb::module_ &m);
 void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_kernel_density(nb::module_ &m);
@@ -31,18 +32,23 @@ void bind_local(nb::module_ &m);
 void bind_logistic(nb::module_ &m);
 void bind_manifold(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
+void bind_neighbor_embeddings(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_point_tree(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
 void bind_recommend(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
+void bind_scaling(nb::module_ &m);
 void bind_simulators(nb::module_ &m);
 void bind_gibbs(nb::module_ &m);
 void bind_stumps(nb::module_ &m);
 void bind_svm(nb::module_ &m);
+void bind_text(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
+void bind_words(nb::module_ &m);
 }  // namespace epicycle
 
 NB_MODULE(_native, m) {
@@ -63,7 +69,8 @@ NB_MODULE(_native, m) {
          {bind_cluster, bind_cluster_metrics, bind_density, bind_hierarchy, bind_hierarchy_means, bind_medoids});
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
-    bind("decomposition", "Factors of matrices.", {bind_factors});
+    bind("decomposition", "Factors of matrices; independent components; products with sparse rows.",
+         {bind_factors, bind_ica});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});
@@ -72,13 +79,16 @@ NB_MODULE(_native, m) {
     bind("online", "Stochastic gradients, one row at a time.", {bind_online});
     bind("local", "Local regression on a line and in space.", {bind_local});
     bind("kernel", "Kernel matrices, string kernels, kernel perceptrons.", {bind_kernel});
-    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods.", {bind_manifold});
+    bind("manifold", "Embeddings: shortest paths, agreement of neighbourhoods, scaling, forces of neighbours.",
+         {bind_manifold, bind_neighbor_embeddings, bind_scaling});
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
-         {bind_neighbors, bind_kernel_density});
+         {bind_neighbors, bind_kernel_density, bind_point_tree});
     bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
+    bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",
          {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
+    bind("words", "Vectors of words: word2vec and GloVe.", {bind_words});
 }

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <vector>
+
+#include "core/simd.hpp"
 
 namespace epicycle::neighborhoods {
 
@@ -33,10 +36,34 @@ inline void nearest(const double *d, std::size_t n, std::size_t self, std::size_
     std::sort_heap(found.begin(), found.end(), nearer);
 }
 
-// sum of max(0, rank - k) over rows that are neighbours in another table, with ranks 1, 2, ... by these distances.
+// How many of d[0], ..., d[n - 1] are below t, those equal to it among them with `ties`.
+EPICYCLE_CLONES inline std::int64_t count_below(const double *d, std::size_t n, double t, bool ties) {
+    std::int64_t count = 0;
+    if (ties)
+        for (std::size_t j = 0; j < n; ++j) count += d[j] <= t;
+    else
+        for (std::size_t j = 0; j < n; ++j) count += d[j] < t;
+    return count;
+}
+
+// sum of max(0, rank - k) over rows that are neighbours in another table, with ranks 1, 2, ... by these distances: a
+// pass over all distances for each of a few rows, one with a search among the rows for many.
 inline std::int64_t excess(const double *d, std::size_t n, std::size_t self, std::size_t k,
                            std::vector<std::int64_t> &rows, std::vector<std::int64_t> &count) {
+    constexpr std::size_t FEW = 24;
     const Nearer nearer{d};
+    const auto beyond = [k](std::int64_t before) {
+        return std::max<std::int64_t>(0, before + 1 - static_cast<std::int64_t>(k));
+    };
+    std::int64_t before = 0, sum = 0;
+    if (rows.size() <= FEW) {
+        for (const std::int64_t row : rows) {
+            const auto at = static_cast<std::size_t>(row);
+            before = count_below(d, at, d[at], true) + count_below(d + at + 1, n - at - 1, d[at], false);
+            sum += beyond(before - static_cast<std::int64_t>(nearer(static_cast<std::int64_t>(self), row)));
+        }
+        return sum;
+    }
     std::sort(rows.begin(), rows.end(), nearer);
     count.assign(rows.size() + 1, 0);
     const auto farthest = rows.back();
@@ -46,10 +73,9 @@ inline std::int64_t excess(const double *d, std::size_t n, std::size_t self, std
         const auto at = std::upper_bound(rows.begin(), rows.end(), row, nearer) - rows.begin();
         ++count[static_cast<std::size_t>(at)];  // lies before rows[at]
     }
-    std::int64_t before = 0, sum = 0;
     for (std::size_t r = 0; r < rows.size(); ++r) {
         before += count[r];
-        sum += std::max<std::int64_t>(0, before + 1 - static_cast<std::int64_t>(k));
+        sum += beyond(before);
     }
     return sum;
 }

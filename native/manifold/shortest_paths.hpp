@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace epicycle::paths {
@@ -16,6 +17,28 @@ struct Edges {
     std::vector<double> length;
     std::size_t nodes() const { return first.size() - 1; }
 };
+
+// Of edges to the same node the shortest is left, by the number of the node; many are given from both ends.
+inline Edges without_copies(const Edges &given) {
+    Edges edges;
+    edges.first.assign(given.first.size(), 0);
+    edges.end.reserve(given.end.size());
+    edges.length.reserve(given.end.size());
+    std::vector<std::pair<std::int32_t, double>> list;
+    for (std::size_t v = 0; v + 1 < given.first.size(); ++v) {
+        list.clear();
+        for (auto e = static_cast<std::size_t>(given.first[v]); e < static_cast<std::size_t>(given.first[v + 1]); ++e)
+            list.emplace_back(given.end[e], given.length[e]);
+        std::sort(list.begin(), list.end());
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            if (i > 0 && list[i].first == list[i - 1].first) continue;
+            edges.end.push_back(list[i].first);
+            edges.length.push_back(list[i].second);
+        }
+        edges.first[v + 1] = static_cast<std::int64_t>(edges.end.size());
+    }
+    return edges;
+}
 
 // An edge that is given from either end, or from both with different lengths, can be walked both ways.
 inline Edges undirected(const std::int64_t *start, const std::int32_t *index, const double *length, std::size_t n) {
@@ -40,7 +63,7 @@ inline Edges undirected(const std::int64_t *start, const std::int32_t *index, co
             put(v, u, length[e]);
             put(u, v, length[e]);
         }
-    return edges;
+    return without_copies(edges);
 }
 
 // Nodes by distance: a heap in which every node has four children, and knows its place.

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -48,20 +49,51 @@ struct Quadratic {
     const double *scale;    // s_u
 };
 
-// The lower Cholesky factor of the d x d matrix in c, in place, by columns. Pivots that rounding leaves without digits
-// are lifted to the size of its errors: the step stays finite, and the gradient afterwards shows what it is worth.
+typedef double Eight __attribute__((vector_size(64)));
+
+// The lower Cholesky factor of the d x d matrix in c, in place, column by column. Rows are ld apart, a multiple of
+// eight, and changed eight entries at a time: left of the pivot by zeros, right of the diagonal what is never read.
+// Pivots that rounding leaves without digits are lifted to the size of its errors: the step stays finite, and the
+// gradient afterwards shows what it is worth. `column` has room for ld numbers.
 EPICYCLE_CLONES inline void factorise(double *c, std::size_t ld, std::size_t d, double *column) {
+    std::fill(column, column + ld, 0.0);
     for (std::size_t j = 0; j < d; ++j) {
-        const double root = std::sqrt(c[j * ld + j]);
+        const double root = std::sqrt(c[j * ld + j]), inverse = 1.0 / root;
         c[j * ld + j] = root;
-        for (std::size_t i = j + 1; i < d; ++i) c[i * ld + j] = column[i] = c[i * ld + j] / root;
+        for (std::size_t i = j + 1; i < d; ++i) c[i * ld + j] = column[i] = c[i * ld + j] * inverse;
+        column[j] = 0.0;
         for (std::size_t i = j + 1; i < d; ++i) {
             double *row = c + i * ld;
             const double l = column[i], before = row[i];
-            for (std::size_t m = j + 1; m <= i; ++m) row[m] -= l * column[m];
+            for (std::size_t m = j / 8 * 8; m <= i; m += 8) {
+                Eight r, v;
+                std::memcpy(&r, row + m, sizeof r);
+                std::memcpy(&v, column + m, sizeof v);
+                r -= l * v;
+                std::memcpy(row + m, &r, sizeof r);
+            }
             const double least = std::numeric_limits<double>::epsilon() * before;
             if (!(row[i] > least)) row[i] = std::max(least, std::numeric_limits<double>::min());
         }
+    }
+}
+
+// g = A x - b for a symmetric matrix of which c holds the lower triangle; the upper one is written. x has d numbers, b
+// and g room for ld.
+EPICYCLE_CLONES inline void residual(double *c, std::size_t ld, std::size_t d, const double *x, const double *b,
+                                     double *g) {
+    for (std::size_t i = 0; i < d; ++i)
+        for (std::size_t j = 0; j < i; ++j) c[j * ld + i] = c[i * ld + j];
+    for (std::size_t m = 0; m < ld; m += 8) {
+        Eight sum;
+        std::memcpy(&sum, b + m, sizeof sum);
+        sum = -sum;
+        for (std::size_t j = 0; j < d; ++j) {
+            Eight row;
+            std::memcpy(&row, c + j * ld + m, sizeof row);
+            sum += x[j] * row;
+        }
+        std::memcpy(g + m, &sum, sizeof sum);
     }
 }
 
@@ -73,72 +105,158 @@ inline void solve_factorised(const double *c, std::size_t ld, std::size_t d, dou
     }
 }
 
-// Packed rows sqrt(a) (y, 1, t - o), whose second moments hold the matrix and the right-hand side of a row's equations.
-struct NormalEquations {
-    PackedRows block;
-    std::vector<double, CacheAligned<double>> c;
-    std::vector<double> column, b, g;
-    std::size_t d, ld;
+// The factors of the partners, padded to whole panels.
+struct PaddedPartners {
+    std::vector<double, CacheAligned<double>> rows;
+    std::size_t ld;
 
-    explicit NormalEquations(std::size_t d)
-        : block(d + 1), c(panels(d + 1) * PANEL * panels(d + 1) * PANEL), column(d), b(d), g(d), d(d),
-          ld(panels(d + 1) * PANEL) {}
-
-    void pack(const Entries &e, const Partners &partners, std::int64_t from, std::size_t n) {
-        const std::size_t k = partners.k;
-        for (std::size_t r = 0; r < n; ++r) {
-            const std::int64_t j = from + static_cast<std::int64_t>(r);
-            const std::int32_t i = e.at[j];
-            const double root = std::sqrt(e.a(j)), *y = partners.row(i);
-            std::size_t m = 0;
-            for (double *to = block.packed.data() + r * PANEL; m + PANEL <= k; m += PANEL, to += ROWS * PANEL)
-                for (std::size_t q = 0; q < PANEL; ++q) to[q] = root * y[m + q];
-            for (; m < k; ++m) block.column(m)[r * PANEL] = root * y[m];
-            if (partners.bias) block.column(k)[r * PANEL] = root;
-            block.column(d)[r * PANEL] = root * (e.target[j] - partners.offset(i));
-        }
-    }
-
-    void accumulate(const Entries &e, const Partners &partners, std::size_t u) {
-        std::fill(c.begin(), c.end(), 0.0);
-        for (std::int64_t from = e.start[u]; from < e.start[u + 1]; from += ROWS) {
-            const auto n = static_cast<std::size_t>(std::min<std::int64_t>(ROWS, e.start[u + 1] - from));
-            pack(e, partners, from, n);
-            syrk(block.packed.data(), n, d + 1, c.data());
-        }
-        for (std::size_t i = 0; i < d; ++i) b[i] = c[d * ld + i];
-    }
-
-    void add(const Quadratic &q, std::size_t u) {
-        for (std::size_t i = 0; i < d; ++i) {
-            for (std::size_t j = 0; j <= i; ++j) c[i * ld + j] += q.base[i * d + j];
-            c[i * ld + i] += q.scale[u] * q.penalty[i];
-        }
-    }
-
-    // The minimiser, written to x.
-    void solve(double *x) {
-        std::copy(b.begin(), b.end(), x);
-        factorise(c.data(), ld, d, column.data());
-        solve_factorised(c.data(), ld, d, x);
+    PaddedPartners(const Partners &p, std::size_t n, int threads)
+        : rows(n * panels(p.k) * PANEL), ld(panels(p.k) * PANEL) {
+#pragma omp parallel for num_threads(threads) schedule(static) if (n * ld > 1000000)
+        for (std::size_t i = 0; i < n; ++i) std::copy_n(p.values + i * p.d(), p.k, rows.data() + i * ld);
     }
 };
 
-// Solves every row exactly. `size`: the squared norm of the right-hand side of each row.
+// Copies the partners of n entries into panels, each times its root.
+EPICYCLE_CLONES inline void pack(const double *rows, std::size_t ld, const std::int32_t *at, const double *root,
+                                 std::size_t n, double *packed) {
+    constexpr std::size_t ahead = 6;
+    for (std::size_t r = 0; r < n; ++r) {
+        const double *z = rows + static_cast<std::size_t>(at[r]) * ld;
+        if (r + ahead < n) {
+            const double *next = rows + static_cast<std::size_t>(at[r + ahead]) * ld;
+            for (std::size_t m = 0; m < ld; m += 8) __builtin_prefetch(next + m);
+        }
+        double *to = packed + r * PANEL;
+        for (std::size_t m = 0; m < ld; m += PANEL, to += ROWS * PANEL) {
+            Eight low, high;
+            std::memcpy(&low, z + m, sizeof low);
+            std::memcpy(&high, z + m + 8, sizeof high);
+            low *= root[r];
+            high *= root[r];
+            std::memcpy(to, &low, sizeof low);
+            std::memcpy(to + 8, &high, sizeof high);
+        }
+    }
+}
+
+// Adds sum_r root_r p_r to `sums` and sum_r t_r p_r to `b` for the n packed rows p of `width` numbers.
+EPICYCLE_CLONES inline void add_sums(const double *packed, std::size_t n, std::size_t width, const double *root,
+                                     const double *t, double *sums, double *b) {
+    for (std::size_t m = 0; m < width; m += PANEL) {
+        const double *p = packed + m * ROWS;
+        Eight s0, s1, v0, v1, low, high;  // four sums at a time, so that none waits for itself
+        std::memcpy(&s0, sums + m, sizeof s0);
+        std::memcpy(&s1, sums + m + 8, sizeof s1);
+        std::memcpy(&v0, b + m, sizeof v0);
+        std::memcpy(&v1, b + m + 8, sizeof v1);
+        for (std::size_t r = 0; r < n; ++r, p += PANEL) {
+            std::memcpy(&low, p, sizeof low);
+            std::memcpy(&high, p + 8, sizeof high);
+            s0 += root[r] * low;
+            s1 += root[r] * high;
+            v0 += t[r] * low;
+            v1 += t[r] * high;
+        }
+        std::memcpy(sums + m, &s0, sizeof s0);
+        std::memcpy(sums + m + 8, &s1, sizeof s1);
+        std::memcpy(b + m, &v0, sizeof v0);
+        std::memcpy(b + m + 8, &v1, sizeof v1);
+    }
+}
+
+// Calls work(from, to) for pieces of the rows that take some hundredths of a second, and looks for Ctrl-C between them.
+template <class Interrupt, class Work>
+void in_pieces_of_work(const Entries &e, std::size_t d, const Interrupt &interrupt, Work work) {
+    constexpr double most = 1e9;  // multiply-adds
+    const double entry = static_cast<double>(d) * static_cast<double>(d), row = entry * static_cast<double>(d + 8);
+    for (std::size_t from = 0; from < e.rows;) {
+        std::size_t to = from;
+        for (double sum = 0.0; to < e.rows && sum < most; ++to)
+            sum += row + entry * static_cast<double>(e.start[to + 1] - e.start[to]);
+        work(from, to);
+        interrupt();
+        from = to;
+    }
+}
+
+// What a half-step says about each row: the squared norm of its right-hand side, that of its gradient before the step,
+// and its part of the objective after it.
+enum RowNumber : int { SIZE, SLOPE, VALUE, ROW_NUMBERS };
+
+// The equations of a row: second moments of its partners by panels, and beside them what the bias and the right-hand
+// side add, which would begin a panel of their own.
+struct NormalEquations {
+    using Aligned = std::vector<double, CacheAligned<double>>;
+    std::size_t k, d, width, ld;
+    PackedRows block;
+    Aligned c, A, column, sums, b, g, root, t;
+    double weight = 0.0, total = 0.0, squares = 0.0;  // sums of a, a (t - o) and a (t - o)^2
+
+    explicit NormalEquations(const Partners &p)
+        : k(p.k), d(p.d()), width(panels(p.k) * PANEL), ld((p.d() + 7) / 8 * 8), block(p.k), c(width * width),
+          A(d * ld), column(ld), sums(width), b(std::max(width, ld)), g(ld), root(ROWS), t(ROWS) {}
+
+    void accumulate(const Entries &e, const Partners &partners, const PaddedPartners &padded, std::size_t u) {
+        for (Aligned *part : {&c, &sums, &b}) std::fill(part->begin(), part->end(), 0.0);
+        weight = total = squares = 0.0;
+        for (std::int64_t from = e.start[u]; from < e.start[u + 1]; from += ROWS) {
+            const auto n = static_cast<std::size_t>(std::min<std::int64_t>(ROWS, e.start[u + 1] - from));
+            for (std::size_t r = 0; r < n; ++r) {
+                const std::int64_t j = from + static_cast<std::int64_t>(r);
+                const double a = e.a(j), error = e.target[j] - partners.offset(e.at[j]);
+                root[r] = e.curvature ? std::sqrt(a) : 1.0;
+                t[r] = root[r] * error;
+                weight += a;
+                total += a * error;
+                squares += a * error * error;
+            }
+            if (k == 0) continue;
+            pack(padded.rows.data(), padded.ld, e.at + from, root.data(), n, block.packed.data());
+            syrk(block.packed.data(), n, k, c.data());
+            add_sums(block.packed.data(), n, width, root.data(), t.data(), sums.data(), b.data());
+        }
+    }
+
+    // A = B + s diag(penalty) + moments, its lower triangle.
+    void assemble(const Quadratic &q, std::size_t u) {
+        for (std::size_t i = 0; i < k; ++i)
+            for (std::size_t j = 0; j <= i; ++j) A[i * ld + j] = c[i * width + j] + q.base[i * d + j];
+        if (d > k) {
+            for (std::size_t j = 0; j < k; ++j) A[k * ld + j] = sums[j] + q.base[k * d + j];
+            A[k * ld + k] = weight + q.base[k * d + k];
+            b[k] = total;
+        }
+        for (std::size_t i = 0; i < d; ++i) A[i * ld + i] += q.scale[u] * q.penalty[i];
+    }
+
+    // The minimiser, written to x.
+    void solve(double *x, double *numbers) {
+        residual(A.data(), ld, d, x, b.data(), g.data());
+        numbers[SLOPE] = dense_dot(g.data(), g.data(), d);
+        numbers[SIZE] = dense_dot(b.data(), b.data(), d);
+        std::copy_n(b.begin(), d, x);
+        factorise(A.data(), ld, d, column.data());
+        solve_factorised(A.data(), ld, d, x);
+        numbers[VALUE] = 0.5 * (squares - dense_dot(b.data(), x, d));
+    }
+};
+
+// Solves every row exactly. `numbers`: rows x ROW_NUMBERS.
 template <class Interrupt>
-void half_step(const Entries &e, const Partners &partners, const Quadratic &q, double *x, double *size, int threads,
-               const Interrupt &interrupt) {
+void half_step(const Entries &e, const Partners &partners, std::size_t n_partners, const Quadratic &q, double *x,
+               double *numbers, int threads, const Interrupt &interrupt) {
     const std::size_t d = partners.d();
-    in_pieces(0, e.rows, interrupt, [&](std::size_t from, std::size_t to) {
+    const PaddedPartners padded(partners, n_partners, threads);
+    in_pieces_of_work(e, d, interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel num_threads(threads)
         {
-            NormalEquations equations(d);
+            NormalEquations equations(partners);
 #pragma omp for schedule(dynamic, 4)
             for (std::size_t u = from; u < to; ++u) {
-                equations.accumulate(e, partners, u);
-                size[u] = dense_dot(equations.b.data(), equations.b.data(), d);
-                equations.add(q, u);
-                equations.solve(x + u * d);
+                equations.accumulate(e, partners, padded, u);
+                equations.assemble(q, u);
+                equations.solve(x + u * d, numbers + u * ROW_NUMBERS);
             }
         }
     });
@@ -162,22 +280,29 @@ struct ConjugateGradients {
         }
     }
 
-    void right_hand_side(const Entries &e, const Partners &partners, std::size_t u) {
+    // Returns sum a (t - o)^2.
+    double right_hand_side(const Entries &e, const Partners &partners, std::size_t u) {
+        double squares = 0.0;
         std::fill(rhs.begin(), rhs.end(), 0.0);
         for (std::int64_t j = e.start[u]; j < e.start[u + 1]; ++j) {
             const std::int32_t i = e.at[j];
-            const double slope = e.a(j) * (e.target[j] - partners.offset(i));
+            const double t = e.target[j] - partners.offset(i), slope = e.a(j) * t;
             dense_add(partners.row(i), slope, rhs.data(), partners.k);
             if (partners.bias) rhs[partners.k] += slope;
+            squares += slope * t;
         }
+        return squares;
     }
 
-    double solve(const Entries &e, const Partners &partners, const Quadratic &q, std::size_t u, int steps, double *x) {
+    void solve(const Entries &e, const Partners &partners, const Quadratic &q, std::size_t u, int steps, double *x,
+               double *numbers) {
         const std::size_t d = partners.d();
-        right_hand_side(e, partners, u);
+        const double squares = right_hand_side(e, partners, u);
         apply(e, partners, q, u, x, r);
         for (std::size_t i = 0; i < d; ++i) p[i] = r[i] = rhs[i] - r[i];
         double norm = dense_dot(r.data(), r.data(), d);
+        numbers[SIZE] = dense_dot(rhs.data(), rhs.data(), d);
+        numbers[SLOPE] = norm;
         const double enough = 1e-30 * norm;
         for (int step = 0; step < steps && norm > enough; ++step) {
             apply(e, partners, q, u, p.data(), product);
@@ -189,20 +314,21 @@ struct ConjugateGradients {
             norm = dense_dot(r.data(), r.data(), d);
             for (std::size_t i = 0; i < d; ++i) p[i] = r[i] + norm / before * p[i];
         }
-        return dense_dot(rhs.data(), rhs.data(), d);
+        numbers[VALUE] = 0.5 * (squares - dense_dot(rhs.data(), x, d) - dense_dot(r.data(), x, d));
     }
 };
 
 template <class Interrupt>
-void half_step_cg(const Entries &e, const Partners &partners, const Quadratic &q, int steps, double *x, double *size,
+void half_step_cg(const Entries &e, const Partners &partners, const Quadratic &q, int steps, double *x, double *numbers,
                   int threads, const Interrupt &interrupt) {
     const std::size_t d = partners.d();
-    in_pieces(0, e.rows, interrupt, [&](std::size_t from, std::size_t to) {
+    in_pieces_of_work(e, d, interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel num_threads(threads)
         {
             ConjugateGradients solver(d);
 #pragma omp for schedule(dynamic, 4)
-            for (std::size_t u = from; u < to; ++u) size[u] = solver.solve(e, partners, q, u, steps, x + u * d);
+            for (std::size_t u = from; u < to; ++u)
+                solver.solve(e, partners, q, u, steps, x + u * d, numbers + u * ROW_NUMBERS);
         }
     });
 }
@@ -212,7 +338,7 @@ template <class Interrupt>
 void row_losses(const Entries &e, const Partners &partners, const double *x, double *loss, double *gradient,
                 int threads, const Interrupt &interrupt) {
     const std::size_t d = partners.d(), k = partners.k;
-    in_pieces(0, e.rows, interrupt, [&](std::size_t from, std::size_t to) {
+    in_pieces_of_work(e, d, interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
         for (std::size_t u = from; u < to; ++u) {
             double sum = 0.0, *g = gradient + u * d;

@@ -62,15 +62,15 @@ void bind_recommend(nb::module_ &module) {
             require(scale.shape(0) == e.rows && x.shape(0) == e.rows && x.shape(1) == d && steps >= 0, expected);
             const recommend::Quadratic q{base.data(), penalty.data(), scale.data()};
             const int size = team(threads);
-            Buffer sizes(e.rows);
+            Buffer numbers(e.rows * recommend::ROW_NUMBERS);
             {
                 nb::gil_scoped_release nogil;
                 if (steps == 0)
-                    recommend::half_step(e, p, q, x.data(), sizes.data.get(), size, Interrupts{});
+                    recommend::half_step(e, p, other.shape(0), q, x.data(), numbers.data.get(), size, Interrupts{});
                 else
-                    recommend::half_step_cg(e, p, q, steps, x.data(), sizes.data.get(), size, Interrupts{});
+                    recommend::half_step_cg(e, p, q, steps, x.data(), numbers.data.get(), size, Interrupts{});
             }
-            return vector_out(sizes, e.rows);
+            return matrix_out(numbers, e.rows, recommend::ROW_NUMBERS);
         },
         "start"_a, "at"_a, "target"_a, "curvature"_a.none(), "other"_a, "bias"_a, "base"_a, "penalty"_a, "scale"_a,
         "x"_a.noconvert(), "steps"_a, "threads"_a);

@@ -33,21 +33,29 @@ from . import (
     report as report,
     select as select,
     svm as svm,
+    text as text,
     theory as theory,
     tree as tree,
 )
 from .anomaly import (
+    GaussianAnomalyDetector as GaussianAnomalyDetector,
     IsolationForest as IsolationForest,
     LocalOutlierFactor as LocalOutlierFactor,
+    MixtureAnomalyDetector as MixtureAnomalyDetector,
+    PCAAnomalyDetector as PCAAnomalyDetector,
 )
 from .automl import (
+    AnomalyRun as AnomalyRun,
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
+    RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
     TrainingRun as TrainingRun,
+    anomaly_table as anomaly_table,
     cluster_table as cluster_table,
     effect_table as effect_table,
+    recommend_table as recommend_table,
     train as train,
 )
 from .bayes import (
@@ -103,10 +111,12 @@ from .data import (
     scan as scan,
 )
 from .decomposition import (
+    ICA as ICA,
     NMF as NMF,
     PCA as PCA,
     DictionaryLearning as DictionaryLearning,
     FactorAnalysis as FactorAnalysis,
+    FastICA as FastICA,
     MiniBatchDictionaryLearning as MiniBatchDictionaryLearning,
     MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,
@@ -114,6 +124,7 @@ from .decomposition import (
     TruncatedSVD as TruncatedSVD,
     dict_learning as dict_learning,
     dict_learning_online as dict_learning_online,
+    fastica as fastica,
     non_negative_factorization as non_negative_factorization,
     sparse_encode as sparse_encode,
 )
@@ -210,9 +221,13 @@ from .linear import (
     shrink_means as shrink_means,
 )
 from .manifold import (
+    MDS as MDS,
+    TSNE as TSNE,
+    ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
     locally_linear_embedding as locally_linear_embedding,
+    smacof as smacof,
 )
 from .mixture import (
     BayesianGaussianMixture as BayesianGaussianMixture,
@@ -254,6 +269,15 @@ from .svm import (
     NuSVC as NuSVC,
     NuSVR as NuSVR,
     OneClassSVM as OneClassSVM,
+)
+from .text import (
+    CountVectorizer as CountVectorizer,
+    GloVe as GloVe,
+    HashingVectorizer as HashingVectorizer,
+    LatentSemanticIndexing as LatentSemanticIndexing,
+    TfidfTransformer as TfidfTransformer,
+    TfidfVectorizer as TfidfVectorizer,
+    Word2Vec as Word2Vec,
 )
 from .tree import (
     AdaBoostClassifier as AdaBoostClassifier,

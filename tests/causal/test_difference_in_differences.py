@@ -128,8 +128,6 @@ def test_what_cannot_be_estimated_is_named():
     with pytest.raises(DataError, match="comparison='not_yet'"):
         fit(None, everyone[0], **everyone[1])
     assert np.isfinite(DifferenceInDifferences(comparison="not_yet").fit(None, everyone[0], **everyone[1]).effect_)
-    with pytest.raises(DataError, match="X: controls are taken by"):
-        fit(y[:, None], y, **panel)
 
 
 def test_plot_shows_before_and_after():

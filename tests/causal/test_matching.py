@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from studies import simulated
 
-from epicycle import LogisticRegression, TreatmentEffect
+from epicycle import LogisticRegression, TreatmentEffect, _native
 from epicycle.exceptions import DataError, OverlapWarning, ParameterError
 
 
@@ -143,3 +144,28 @@ def test_errors(study):
         TreatmentEffect(method="matching").fit(X, y, treatment=t, sample_weight=np.full(150, 0.5))
     with pytest.raises(ParameterError, match=r"caliper=1\.0"):
         TreatmentEffect(method="matching", distance="exact", caliper=1.0).fit(X, y, treatment=t)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 5))
+@settings(max_examples=25)
+def test_nearest_rows_of_a_tree_by_brute_force(seed, k, p):
+    """Ties go to the row that comes first, the bound is inclusive, and the bits are the same for any threads."""
+    rng = np.random.default_rng(seed)
+    P, Q = rng.integers(0, 4, size=(90, p)).astype(float), rng.integers(0, 4, size=(40, p)).astype(float)
+    tree = _native.neighbors.PointTree(P)
+    D = np.sqrt(((Q[:, None] - P[None]) ** 2).sum(-1))
+    for bound in (np.inf, 1.0, 0.0):
+        distances, rows = _native.neighbors.nearest_rows(tree, Q, k, bound, 1)
+        order = np.argsort(D, axis=1, kind="stable")[:, :k]
+        nearest = np.take_along_axis(D, order, axis=1)
+        inside = nearest <= bound
+        assert_allclose(distances, np.where(inside, nearest, np.inf))
+        assert np.array_equal(rows, np.where(inside, order, 90))
+        for threads in (2, 4):
+            again = _native.neighbors.nearest_rows(tree, Q, k, bound, threads)
+            assert np.array_equal(again[0], distances)
+            assert np.array_equal(again[1], rows)
+    with pytest.raises(ValueError, match="nearest_rows: expected Q"):
+        _native.neighbors.nearest_rows(tree, Q, 91, 1.0, 1)
+    with pytest.raises(ValueError, match="PointTree: expected X"):
+        _native.neighbors.PointTree(P[:0])

@@ -114,6 +114,66 @@ def test_a_hidden_confounder_leads_to_the_instrument_of_the_graph():
         ep.effect_table(table, "school", "income", graph="talent -> school -> income; talent -> income")
 
 
+def test_a_front_door_is_used_where_nothing_can_be_adjusted_for():
+    """Smoking, tar and cancer: the formula of the graph."""
+    rng = np.random.default_rng(1)
+    n = 3000
+    genes = rng.random(n) < 0.5
+    smoking = rng.random(n) < 0.2 + 0.6 * genes
+    tar = rng.random(n) < 0.1 + 0.7 * smoking
+    cancer = rng.random(n) < 0.1 + 0.3 * tar + 0.4 * genes
+    table = pa.table({"smoking": smoking, "tar": tar, "cancer": cancer})
+    graph = "smoking -> tar -> cancer; genes -> smoking; genes -> cancer"
+    run = ep.effect_table(table, "smoking", "cancer", graph=graph)
+    assert (run.identification["kind"], run.method) == ("formula", "tables")
+    assert run.interval[0] < 0.21 < run.interval[1]  # 0.7 times 0.3
+    assert run.estimate("difference")["lower"] > 0.3
+    assert "sum_{tar}" in run.identification["words"][0]
+    assert any("what carries the effect" in doubt for doubt in run.doubts)
+    assert "formula of the graph" in report.html(run.record())
+
+
+@pytest.mark.slow
+def test_a_front_door_of_numbers_is_evaluated_by_regression():
+    rng = np.random.default_rng(1)
+    n = 1000
+    genes = rng.random(n) < 0.5
+    smoking = rng.random(n) < 0.2 + 0.6 * genes
+    tar = 0.7 * smoking + rng.normal(size=n)
+    table = pa.table({"smoking": smoking, "tar": tar, "cancer": 2 * tar + 3.0 * genes + rng.normal(size=n)})
+    graph = "smoking -> tar -> cancer; genes -> smoking; genes -> cancer"
+    run = ep.effect_table(table, "smoking", "cancer", graph=graph)
+    assert run.method == "regression"
+    assert run.interval[0] < 1.4 < run.interval[1]
+
+
+def test_a_treatment_of_several_values():
+    rng = np.random.default_rng(1)
+    n = 600
+    age = rng.normal(size=n)
+    dose = np.array(["high", "low", "none"])[np.argmax(rng.normal(size=(n, 3)) + age[:, None] * [0.5, 0, -0.5], axis=1)]
+    health = np.select([dose == "low", dose == "high"], [1.0, 3.0]) - 2 * age + rng.normal(size=n)
+    table = pa.table({"age": age, "dose": dose, "health": health})
+    run = ep.effect_table(table, "dose", "health", control="none", level="high", repeats=1)
+    assert run.levels == ("none", "high")
+    assert run.rows == np.sum(dose != "low")
+    assert run.interval[0] < 3 < run.interval[1]
+    found = {row["level"]: row for row in run.contrasts}
+    assert set(found) == {"low", "high"}
+    assert found["low"]["lower"] < 1 < found["low"]["upper"]
+    assert found["high"]["effect"] == pytest.approx(run.effect, rel=1e-9)
+    assert found["high"]["lower"] < run.interval[0]  # for both at once
+    assert "each value of dose against none" in str(run)
+    page = report.html(run.record())
+    assert "Each value against none" in page
+    categories = table.slice(0, 150).set_column(1, "dose", table["dose"].slice(0, 150).dictionary_encode())
+    assert ep.effect_table(categories, "dose", "health", repeats=1).levels == ("high", "none")
+    with pytest.raises(ValueError, match="control='much': 'dose' has no such value; it has high, low, none"):
+        ep.effect_table(table, "dose", "health", control="much")
+    with pytest.raises(ValueError, match="level='none': is the control"):
+        ep.effect_table(table, "dose", "health", control="none", level="none")
+
+
 def test_missing_rows_and_no_effect_are_said():
     given = patients(300, seed=1)
     given["pressure"] = given["pressure"] + 6.0 * (np.array(given["drug"]) == "yes")

@@ -196,6 +196,25 @@ def test_truncated_svd_is_that_of_lapack():
         TruncatedSVD(501).fit(S)
 
 
+def test_many_components_of_sparse_rows():
+    """Narrow blocks, restarts, and the kernel for sparse rows: LAPACK's axes, the same bits on all threads."""
+    S = sp.random_array((900, 700), density=0.03, rng=0, format="csr") @ sp.diags_array(0.99 ** np.arange(700))
+    weight = np.random.default_rng(1).uniform(0.5, 3, 900)
+    dense = S.toarray()
+    s = np.linalg.svd(dense * np.sqrt(weight)[:, None], compute_uv=False)
+    found = [TruncatedSVD(60, random_state=0, n_jobs=j).fit(S, sample_weight=weight) for j in (1, 2, 4)]
+    assert_allclose(found[0].singular_values_, s[:60], rtol=1e-5)
+    assert_array_equal(found[0].components_, found[1].components_)
+    assert_array_equal(found[0].components_, found[2].components_)
+    Z = found[0].transform(S)
+    mean = np.average(Z, axis=0, weights=weight)
+    assert_allclose(found[0].explained_variance_, np.average((Z - mean) ** 2, axis=0, weights=weight), rtol=1e-8)
+    variances, axes = lapack(dense, weight)
+    model = PCA(40, svd_solver="arpack", random_state=0).fit(S, sample_weight=weight)
+    assert_allclose(model.explained_variance_, variances[:40], rtol=1e-9)
+    assert largest_angle(model.components_, axes[:40]) < 1e-7
+
+
 def test_eigenpairs_by_products_end_at_rounding():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(80, 60))

@@ -26,6 +26,7 @@ from epicycle import (
     report,
     select,
     svm,
+    text,
     theory,
 )
 
@@ -49,6 +50,7 @@ MODULES = {
     "report": report,
     "select": select,
     "svm": svm,
+    "text": text,
     "theory": theory,
 }
 

@@ -77,6 +77,7 @@ def test_values_of_gaussian_process_kernels():
 def test_values_of_histograms():
     h, g = np.abs(X), np.abs(Z)
     assert_allclose(ChiSquare(0.4)(h, g), pairwise.chi2_kernel(h, g, gamma=0.4), rtol=1e-12)
+    assert ChiSquare().prepare(np.zeros((2, 0))).values.shape == (2, 0)  # places of rows that have no components
     assert_allclose(HistogramIntersection()(h, g), np.minimum(h[:, None], g).sum(axis=2), rtol=1e-12)
     assert ChiSquare()(np.zeros((2, 3)))[0, 1] == 1.0
 

@@ -146,6 +146,11 @@ def test_what_is_refused(options, words):
 
 def test_equal_rows_and_parts():
     rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    for method in ("standard", "modified"):  # a ridge beyond measure: all weights are equal
+        heavy = ep.LocallyLinearEmbedding(n_neighbors=8, method=method, reg=1e300).fit(X).eigenvalues_
+        usual = ep.LocallyLinearEmbedding(n_neighbors=8, method=method, reg=1e6).fit(X).eigenvalues_
+        assert_allclose(heavy, usual, rtol=1e-3)
     with pytest.raises(DataError, match="all 30 rows are equal"):
         ep.LocallyLinearEmbedding().fit(np.ones((30, 3)))
     for method in METHODS:

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import all_estimators
+from sklearn.utils import all_estimators, get_tags
 
 import epicycle
 
@@ -67,6 +67,8 @@ def fitted(cls, name):
         y = (y > np.median(y)).astype(int)
     if name == "CategoricalNB":
         X = (X > 0.5).astype(int)
+    if not get_tags(getattr(epicycle, name)(**ARGUMENTS.get(name, {}))).input_tags.two_d_array:
+        X = ["one document", "another document"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return cls(**ARGUMENTS.get(name, {})).fit(X, y)

@@ -39,7 +39,8 @@ def test_a_half_step_is_a_ridge_regression_of_every_row(ratings, bias, steps):
     at, target, a = pairs[order, 1].astype(np.int32), value[order], weight[order]
     base, penalty, scale = np.eye(k + bias), rng.uniform(0.1, 1, size=k + bias), rng.uniform(1, 2, size=40)
     x = rng.normal(size=(40, k + bias))
-    size = _native.recommend.half_step(start, at, target, a, items, bias, base, penalty, scale, x, steps, 1)
+    before = x.copy()
+    numbers = _native.recommend.half_step(start, at, target, a, items, bias, base, penalty, scale, x, steps, 1)
     for u in range(40):
         own = slice(start[u], start[u + 1])
         Z = items[at[own]].copy()
@@ -50,7 +51,9 @@ def test_a_half_step_is_a_ridge_regression_of_every_row(ratings, bias, steps):
         A = Z.T @ (a[own, None] * Z) + base + np.diag(scale[u] * penalty)
         b = Z.T @ (a[own] * t)
         assert_allclose(x[u], np.linalg.solve(A, b), rtol=1e-7, atol=1e-9)
-        assert_allclose(size[u], b @ b, rtol=1e-10)
+        g = A @ before[u] - b
+        value = 0.5 * a[own] @ (t - Z @ x[u]) ** 2 + 0.5 * x[u] @ (base + np.diag(scale[u] * penalty)) @ x[u]
+        assert_allclose(numbers[u], [b @ b, g @ g, value], rtol=1e-9)
 
 
 def test_the_objective_is_its_definition_and_never_rises(ratings):

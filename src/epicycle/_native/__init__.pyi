@@ -20,5 +20,7 @@ from epicycle._native import (
     online as online,
     recommend as recommend,
     svm as svm,
+    text as text,
     tree as tree,
+    words as words,
 )

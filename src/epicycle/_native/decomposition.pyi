@@ -1,4 +1,4 @@
-"""Kernels: factors of matrices."""
+"""Kernels: factors of matrices; contrast functions of independent components; products with sparse rows."""
 
 from typing import Any
 
@@ -6,6 +6,12 @@ import numpy as np
 
 Array = np.ndarray
 
+def contrast(
+    Y: Array, weight: Array | None, kind: int, parameter: float, want_values: bool, slope_rows: Array | None
+) -> tuple[Array, Array]: ...
+def scatter_product(
+    X: Any, weight: Array | None, shift: Array, V: Array, out: Array, sums: Array, threads: int
+) -> None: ...
 def descend_products(
     C: Array, G: Array, l1: float, order: Array, sweeps: int, share: float, weight: Array | None, W: Array
 ) -> tuple[float, float]: ...

@@ -1,22 +1,31 @@
-"""Automatic training on tables, clustering and effects: :func:`train`, :func:`cluster_table`, :func:`effect_table`."""
+"""Automatic training on tables, clustering, effects, recommendations and anomalies.
+
+:func:`train`, :func:`cluster_table`, :func:`effect_table`, :func:`recommend_table`, :func:`anomaly_table`.
+"""
 
 from epicycle.automl._parts import Parts, read_parts
 from epicycle.automl._train import train
 from epicycle.automl._training_run import TrainingRun
+from epicycle.automl.anomalies import AnomalyRun, anomaly_table
 from epicycle.automl.clustering import ClusteringRun, cluster_table
 from epicycle.automl.effects import EffectRun, effect_table
+from epicycle.automl.recommendations import RecommendationRun, recommend_table
 from epicycle.automl.tables import TableEncoder, TableModel, read_table
 
 __all__ = [
+    "AnomalyRun",
     "ClusteringRun",
     "EffectRun",
     "Parts",
+    "RecommendationRun",
     "TableEncoder",
     "TableModel",
     "TrainingRun",
+    "anomaly_table",
     "cluster_table",
     "effect_table",
     "read_parts",
     "read_table",
+    "recommend_table",
     "train",
 ]

@@ -186,16 +186,59 @@ def _cluster(
     )
 
 
+@app.command("anomalies")
+def _anomalies(
+    data: Data,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", metavar="COLUMN", help="A column of two values; the rarer marks known anomalies."),
+    ] = None,
+    share: Annotated[float, typer.Option("--share", help="Share of rows to report; not used with --label.")] = 0.01,
+    no_header: NoHeader = False,
+    drop: Drop = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-anomalies in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find rows that are unlike the others: compare detectors, rank the rows, say what makes each unusual.
+
+    Writes report.html, report.json, model.epi and anomalies.csv into DIR.
+    """
+    from epicycle.cli._anomalies import run_anomalies
+
+    run_anomalies(
+        data,
+        label=label,
+        share=share,
+        header=not no_header,
+        drop=tuple(drop or ()),
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
+
+
 @app.command("effect")
 def _effect(
     data: Data,
-    treatment: Annotated[str, typer.Option("--treatment", metavar="COLUMN", help="The column of two values.")],
+    treatment: Annotated[str, typer.Option("--treatment", metavar="COLUMN", help="The column of two or a few values.")],
     outcome: Annotated[str, typer.Option("--outcome", metavar="COLUMN", help="The column that it acts on.")],
     graph: Annotated[
         str | None,
         typer.Option(
             "--graph", metavar="FILE", help="The causal graph: a file, or text such as 'a -> t -> y; a -> y'."
         ),
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option("--control", metavar="VALUE", help="Value to compare with; by default the first.")
+    ] = None,
+    level: Annotated[
+        str | None, typer.Option("--level", metavar="VALUE", help="Value to compare; by default the last.")
     ] = None,
     no_header: NoHeader = False,
     drop: Drop = None,
@@ -219,6 +262,8 @@ def _effect(
         treatment=treatment,
         outcome=outcome,
         graph=graph,
+        control=control,
+        level=level,
         header=not no_header,
         drop=tuple(drop or ()),
         repeats=repeats,
@@ -259,6 +304,54 @@ def _plan(
     from epicycle.cli._plan import run_plan
 
     run_plan(model, method=method, discount=discount, tol=tol, out=out, as_json=json, n_jobs=jobs)
+
+
+@app.command("recommend")
+def _recommend(
+    data: Data,
+    user: Annotated[str, typer.Option("--user", metavar="COLUMN", help="The column of users.")],
+    item: Annotated[str, typer.Option("--item", metavar="COLUMN", help="The column of items.")],
+    rating: Annotated[str, typer.Option("--rating", metavar="COLUMN", help="The column of ratings.")],
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="COLUMN", help="The column of time; the last ratings are tested on."),
+    ] = None,
+    items: Annotated[
+        str | None,
+        typer.Option("--items", metavar="FILE", help="A table that describes the items, with the column of --item."),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Items that are recommended to each user.")] = 10,
+    no_header: NoHeader = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Where to write; by default epicycle-NAME-recommendations in this folder."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recommend items to users: choose a model of the ratings, test it on the last of them, write lists for all.
+
+    Writes recommendations.csv, model.epi, report.html and report.json into DIR.
+    """
+    from epicycle.cli._recommend import run_recommendations
+
+    run_recommendations(
+        data,
+        user=user,
+        item=item,
+        rating=rating,
+        time=time,
+        items=items,
+        n=top,
+        header=not no_header,
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
 
 
 @app.command("predict")

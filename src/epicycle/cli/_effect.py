@@ -42,6 +42,8 @@ def print_run(run: EffectRun, folder: Path) -> None:
         say(f"  - {words}")
     for row in run.estimates:
         say(f"{row['name']:<16} {row['effect']:>10.4g}   {row['lower']:.4g} to {row['upper']:.4g}   {row['words']}")
+    for line in run.contrast_lines():
+        say(line)
     for test in run.refutations:
         say(f"{'passed' if test['passed'] else 'FAILED'} {test['name']}: {test['verdict']}")
     say("The conclusion is wrong if one of these holds:")

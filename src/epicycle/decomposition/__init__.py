@@ -1,4 +1,4 @@
-"""Few latent variables behind many columns: principal components, singular vectors, factors, parts."""
+"""Few latent variables behind many columns: principal and independent components, singular vectors, factors, parts."""
 
 from epicycle.decomposition._factor_analysis import FactorAnalysis
 from epicycle.decomposition._probabilistic_pca import ProbabilisticPCA
@@ -10,14 +10,17 @@ from epicycle.decomposition.dictionary import (
     dict_learning_online,
     sparse_encode,
 )
+from epicycle.decomposition.ica import ICA, FastICA, fastica
 from epicycle.decomposition.nmf import NMF, MiniBatchNMF, non_negative_factorization
 from epicycle.decomposition.pca import PCA, TruncatedSVD
 
 __all__ = [
+    "ICA",
     "NMF",
     "PCA",
     "DictionaryLearning",
     "FactorAnalysis",
+    "FastICA",
     "MiniBatchDictionaryLearning",
     "MiniBatchNMF",
     "ProbabilisticPCA",
@@ -25,6 +28,7 @@ __all__ = [
     "TruncatedSVD",
     "dict_learning",
     "dict_learning_online",
+    "fastica",
     "non_negative_factorization",
     "sparse_encode",
 ]

@@ -45,7 +45,10 @@ def _table(groups: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 
 #: Estimators of ours that are no learners from tables of features, and not among the names of the package itself.
-_OWN_ESTIMATORS = {"epicycle.recommend": "CollaborativeFiltering"}
+_OWN_ESTIMATORS = {
+    "epicycle.recommend": "CollaborativeFiltering",
+    "epicycle.causal": "DifferenceInDifferences InstrumentalVariables RegressionDiscontinuity SyntheticControl",
+}
 _ESTIMATORS = _table(_SKLEARN | _OWN_ESTIMATORS)
 FUNCTIONS = _table(_FUNCTIONS)
 TYPES: dict[str, type] = {
@@ -95,8 +98,12 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.causal.Constant": ("epicycle.causal.effects._nuisance", "Constant", _DATACLASS),
     "epicycle.causal.CausalForest": ("epicycle.causal.effects._causal_forest", "CausalForest", _DATACLASS),
     "epicycle.causal.RowEffects": ("epicycle.causal.effects._meta_learners", "RowEffects", _DATACLASS),
+    "epicycle.causal.AndersonRubin": ("epicycle.causal.designs._anderson_rubin", "AndersonRubin", _DATACLASS),
+    "epicycle.causal.HypothesisTest": ("epicycle.causal.designs._hypothesis_test", "HypothesisTest", _DATACLASS),
+    "epicycle.Summary": ("epicycle.stats._summary", "Summary", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
+    "epicycle.text.WordVectors": ("epicycle.text.words._word_vectors", "WordVectors", _OWN),
     "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),
     "epicycle.kernel.gp.MeanFunction": ("epicycle.gp._mean_functions", "MeanFunction", _DATACLASS),
     "epicycle.tree.Tree": ("epicycle.tree.cart._tree", "Tree", _OWN),

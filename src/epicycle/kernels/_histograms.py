@@ -25,7 +25,7 @@ class _OfHistograms(LeafKernel):
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         rows = prepared_vectors(X, like)
-        if rows.values.min() < 0:
+        if rows.values.min(initial=0.0) < 0:  # there may be no row: transforms of nothing
             row, column = np.unravel_index(int(rows.values.argmin()), rows.values.shape)
             raise DataError(
                 f"X: {type(self).__name__} compares histograms; row {row}, column {column} is "

@@ -9,18 +9,26 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from epicycle.core._exceptions import DataError
+from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData
 from epicycle.data._dask_data import is_dask
-from epicycle.metrics._distances import Distances
-from epicycle.metrics._neighborhoods import Agreement, agreement, rows_drawn
+from epicycle.metrics._neighborhoods import Agreement, agreement, euclidean_rows, rows_drawn
 
+EIGENVALUES = "eigenvalue residual"
 #: Rows whose neighbours are compared, at most and at least, and multiply-adds that are spent on it.
-_MOST, _LEAST, _WORK = 1000, 50, 1e9
+_MOST, _LEAST, _WORK = 400, 50, 5e8
 #: Neighbours that are compared.
 _NEIGHBORS = 5
-#: Largest and least size of values whose squares are numbers.
-_SQUARED = 1e140
+#: Largest and least size of values whose fourth powers are numbers.
+_SIZE = 1e70
+
+
+def card(row: str, certificate: str) -> MethodCard:
+    """The card of an embedding of this row of the catalogue, which keeps rows or distances."""
+    return MethodCard(
+        family="manifold", catalogue=(row,), engines=("memory",), certificate=certificate, keeps_rows=True
+    )
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[misc]  # untyped mixin
@@ -95,13 +103,13 @@ def compared(
         return Agreement(1.0, 1.0, 1.0, 0, n)
     drawn = rows_drawn(n, int(min(_MOST, max(_LEAST, _WORK / (float(n) * max(width, 1))))), 0)
     Z = to_unit_size(places.astype(np.float64))[0]
-    return agreement(distances, Distances(Z, Z, "euclidean", {}).block, n, drawn, k, n_jobs)
+    return agreement(distances, euclidean_rows(Z), n, drawn, k, n_jobs)
 
 
 def to_unit_size(values: np.ndarray) -> tuple[np.ndarray, float]:
-    """(values / scale, scale), with a power of two as scale where squares would not be numbers, and 1 elsewhere."""
+    """(values / scale, scale), with a power of two as scale where fourth powers would not be numbers, else 1."""
     largest = float(np.abs(values).max(initial=0.0))
-    if largest == 0.0 or 1.0 / _SQUARED < largest < _SQUARED:
+    if largest == 0.0 or 1.0 / _SIZE < largest < _SIZE:
         return values, 1.0
     scale = float(2.0 ** np.clip(np.floor(np.log2(largest)), -1022, 1023))
     return values / scale, scale

@@ -19,8 +19,9 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.kernel import KernelPCA
-from epicycle.manifold._base import Embedding, to_unit_size
+from epicycle.manifold._base import EIGENVALUES, Embedding, card, to_unit_size
 from epicycle.metrics._distances import Distances
+from epicycle.metrics._neighborhoods import euclidean_rows
 from epicycle.neighbors import NearestNeighbors
 from epicycle.neighbors._base import rows_of_search
 from epicycle.spatial._distance_graph import distance_graph
@@ -107,13 +108,7 @@ class Isomap(TransformerMixin, Embedding):  # type: ignore[misc]  # untyped mixi
         "p": Real(minimum=1, allow_inf=True),
         "metric_params": NoneOr(InstanceOf(dict)),
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="manifold",
-        catalogue=("E11",),
-        engines=("memory",),
-        certificate="eigenvalue residual",
-        keeps_rows=True,
-    )
+    _card: ClassVar[MethodCard] = card("E11", EIGENVALUES)
     _takes_sparse = True
 
     metric: Any
@@ -208,7 +203,9 @@ class Isomap(TransformerMixin, Embedding):  # type: ignore[misc]  # untyped mixi
         if is_precomputed(self.metric):
             quality = self._judge(lambda rows: self.dist_matrix_[rows].astype(np.float64), 1, self.n_jobs)
         else:
-            quality = self._judge(self._distances().block, int(data.X.shape[1]), self.n_jobs)
+            plain = isinstance(self.nbrs_.effective_metric_, str) and self.nbrs_.effective_metric_ == "euclidean"
+            rows = euclidean_rows(self.nbrs_.X_fit_) if plain else self._distances().block
+            quality = self._judge(rows, int(data.X.shape[1]), self.n_jobs)
         kept = float(self.kernel_pca_.explained_variance_ratio_.sum())
         meaning = f"{evidence.meaning}; the coordinates hold {kept:.1%} of the trace; {quality}"
         left = float(self.kernel_pca_.history_.objective[-1])

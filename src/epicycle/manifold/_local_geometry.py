@@ -72,7 +72,8 @@ def barycentres(X: np.ndarray, Y: np.ndarray, near: np.ndarray, reg: float) -> n
         C = Y[near[rows]] - X[rows][:, None, :]
         G = C @ C.swapaxes(1, 2)
         trace = np.trace(G, axis1=1, axis2=2)
-        G[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, reg or 1.0)[:, None]
+        G /= np.where(trace > 0, trace, 1.0)[:, None, None]  # which leaves the weights as they are
+        G[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg, reg or 1.0)[:, None]
         try:
             w = np.linalg.solve(G, np.ones((len(G), k, 1)))[:, :, 0]
         except np.linalg.LinAlgError:
@@ -124,9 +125,10 @@ def _modified(X: np.ndarray, near: np.ndarray, d: int, reg: float, tol: float) -
     values, V = np.concatenate(spectra), np.concatenate(bases)
     used = values.shape[1]
     total = values.sum(axis=1)
-    ridge = np.where(total > 0, reg * total, reg or 1.0)[:, None]
+    ridge = np.where(total > 0, reg, reg or 1.0)[:, None]
     shares = V.sum(axis=1)
-    full = np.concatenate([values, np.zeros((n, k - used))], axis=1) + ridge
+    parts = values / np.where(total > 0, total, 1.0)[:, None]
+    full = np.concatenate([parts, np.zeros((n, k - used))], axis=1) + ridge
     w = np.einsum("nij,nj->ni", V, np.divide(shares, full, out=np.zeros_like(shares), where=full > 0))
     w /= w.sum(axis=1, keepdims=True)
     if not np.isfinite(w).all():

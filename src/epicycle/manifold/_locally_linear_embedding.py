@@ -18,10 +18,10 @@ from epicycle.core._random import Seed, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData
-from epicycle.manifold._base import Embedding, to_unit_size
+from epicycle.manifold._base import EIGENVALUES, Embedding, card, to_unit_size
 from epicycle.manifold._local_geometry import barycentres, quadratic_form
 from epicycle.manifold._null_space import null_space
-from epicycle.metrics._distances import Distances
+from epicycle.metrics._neighborhoods import euclidean_rows
 from epicycle.neighbors import NearestNeighbors
 from epicycle.neighbors._base import rows_of_search
 from epicycle.spatial._options import SEARCH_PARAMETERS
@@ -103,13 +103,7 @@ class LocallyLinearEmbedding(TransformerMixin, Embedding):  # type: ignore[misc]
         "modified_tol": Real(minimum=0),
         "neighbors_algorithm": SEARCH_PARAMETERS["algorithm"],
     }
-    _card: ClassVar[MethodCard] = MethodCard(
-        family="manifold",
-        catalogue=("E13",),
-        engines=("memory",),
-        certificate="eigenvalue residual",
-        keeps_rows=True,
-    )
+    _card: ClassVar[MethodCard] = card("E13", EIGENVALUES)
 
     nbrs_: NearestNeighbors
     reconstruction_error_: float
@@ -170,12 +164,12 @@ class LocallyLinearEmbedding(TransformerMixin, Embedding):  # type: ignore[misc]
         self.eigenvalues_ = found.values
         self.reconstruction_error_ = float(found.values[:d].sum())
         self.embedding_ = found.vectors.astype(np.float32 if data.X.dtype == np.float32 else np.float64)
-        quality = self._judge(Distances(rows, rows, "euclidean", {}).block, data.n_features, self.n_jobs)
+        quality = self._judge(euclidean_rows(rows), data.n_features, self.n_jobs)
         meaning = f"every coordinate solves its eigenvalue equation up to {found.residual:.1e} of the norm of M"
         if len(found.values) > d:
             gap = float(found.values[d] - found.values[d - 1])
             meaning += f"; the next eigenvalue is {gap:.1e} above {found.values[d - 1]:.1e}"
-        certificate = Certificate("eigenvalue residual", found.residual, _TOLERANCE, f"{meaning}; {quality}")
+        certificate = Certificate(EIGENVALUES, found.residual, _TOLERANCE, f"{meaning}; {quality}")
         self._conclude_directly(certificate, x=found.values, objective=self.reconstruction_error_)
         return self
 

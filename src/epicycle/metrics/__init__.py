@@ -1,5 +1,6 @@
-"""Criteria of clusterings, embeddings and ranked lists, agreement of partitions, and distances."""
+"""Criteria of clusterings, embeddings, unmixed signals and ranked lists, agreement of partitions, and distances."""
 
+from epicycle.metrics._amari_index import amari_index
 from epicycle.metrics._cluster_stability import ClusterStability, cluster_stability
 from epicycle.metrics._contingency_matrix import contingency_matrix
 from epicycle.metrics._dispersion import (
@@ -58,6 +59,7 @@ __all__ = [
     "SilhouetteEstimate",
     "adjusted_mutual_info_score",
     "adjusted_rand_score",
+    "amari_index",
     "calinski_harabasz_score",
     "catalogue_coverage",
     "chebyshev_distances",

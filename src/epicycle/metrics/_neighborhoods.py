@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from epicycle import _native
 from epicycle.core._checks import count
@@ -25,9 +27,12 @@ from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._matrix import as_matrix
 from epicycle.metrics._distances import Distances
+from epicycle.spatial._metric import metric_by_name
 from epicycle.spatial._metrics import is_precomputed
+from epicycle.spatial._search import power_overflows
 
 _BLOCK = 1 << 21  # distances that are held at a time
+_EUCLIDEAN = metric_by_name("euclidean", 2)
 
 _DOCS = {
     "X": "X : array-like or sparse matrix of shape (n_samples, n_features)\n"
@@ -156,10 +161,19 @@ def _compared(
         given = np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=np.float64)
         seen = given.__getitem__
     else:
-        seen = Distances(A, A, metric, {}).block
+        plain = isinstance(metric, str) and metric in ("euclidean", "l2")
+        seen = euclidean_rows(A) if plain else Distances(A, A, metric, {}).block
     m = n if sample_size is None else min(count("sample_size", sample_size, low=1), n)
     drawn = rows_drawn(n, m, random_state)
-    return agreement(seen, Distances(B, B, "euclidean", {}).block, n, drawn, k, n_jobs)
+    return agreement(seen, euclidean_rows(B), n, drawn, k, n_jobs)
+
+
+def euclidean_rows(A: Any) -> Callable[[Any], np.ndarray]:
+    """A function that gives Euclid's distances of rows of A to all of them, from differences."""
+    if sp.issparse(A) or power_overflows(A, A, _EUCLIDEAN):
+        return Distances(A, A, "euclidean", {}).block
+    X = np.ascontiguousarray(A, dtype=np.float64)
+    return lambda rows: cdist(X[rows], X)
 
 
 def rows_drawn(n: int, m: int, random_state: Seed) -> np.ndarray:

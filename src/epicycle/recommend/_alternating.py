@@ -4,7 +4,7 @@ r"""Alternating least squares:  minimise over the parameters x_u of users and y_
 
 With one side fixed, F is a ridge regression for every row of the other, solved exactly by Cholesky's factor (or
 improved by a few conjugate gradients): F never rises. At a stationary point all partial derivatives are zero; those of
-the side that was solved last are, those of the other are measured after every round.
+the side that was solved last are, those of the other are known when its equations are next set up.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,14 +82,27 @@ class Model:
         return self.users if side == 0 else self.items
 
 
+class Step(NamedTuple):
+    """What a half-step says, as sums over the rows of its side.
+
+    size : squared norm of the right-hand sides.
+    slope : squared norm of the gradient before the step.
+    value : the objective after it, without the penalty of the other side.
+    """
+
+    size: float
+    slope: float
+    value: float
+
+
 class Equations(ABC):
     """The regressions of both sides; side 0 are the users, side 1 the items."""
 
     penalties: tuple[Penalty, Penalty]
 
     @abstractmethod
-    def half_step(self, model: Model, side: int) -> float:
-        """Improve a side given the other, in place; returns the squared norm of the right-hand sides."""
+    def half_step(self, model: Model, side: int) -> Step:
+        """Improve a side given the other, in place."""
 
     @abstractmethod
     def loss(self, model: Model, side: int) -> tuple[float, Array]:
@@ -122,13 +135,13 @@ class MemoryEquations(Equations):
     def _threads(self, model: Model) -> int:
         return n_threads(float(len(self.entries[0].at)) * model.d**2, self.n_jobs)
 
-    def half_step(self, model: Model, side: int) -> float:
+    def half_step(self, model: Model, side: int) -> Step:
         penalty, other = self.penalties[side], model.side(1 - side)
         base = penalty.base(model.k, model.bias)
         if self.everywhere:
             base = base + other.T @ other
         e, vector = self.entries[side], penalty.vector(model.k, model.bias)
-        sizes = _native.recommend.half_step(
+        numbers = _native.recommend.half_step(
             e.start,
             e.at,
             e.target,
@@ -142,7 +155,8 @@ class MemoryEquations(Equations):
             self.steps,
             self._threads(model),
         )
-        return float(sizes.sum())
+        size, slope, value = numbers.sum(axis=0).tolist()
+        return Step(size, slope, value + self.constant)
 
     def loss(self, model: Model, side: int) -> tuple[float, Array]:
         x, other, e = model.side(side), model.side(1 - side), self.entries[side]
@@ -164,7 +178,6 @@ class ClusterEquations(Equations):
     data: DaskData
     offset: Array
     penalties: tuple[Penalty, Penalty]
-    _kept: dict[int, Array] = field(default_factory=dict)
 
     def _moments(self, model: Model, side: int) -> Array:
         """Second moments of (partner's factors, 1, target) for every row of the side."""
@@ -180,19 +193,18 @@ class ClusterEquations(Equations):
         full: Array = lower + np.tril(M, -1).transpose(0, 2, 1)
         return full
 
-    def half_step(self, model: Model, side: int) -> float:
-        M = self._kept.pop(side, None)
-        M = self._moments(model, side) if M is None else M
-        self._kept.clear()  # what was added up for the other side is no longer true
-        d, penalty = model.d, self.penalties[side]
-        A, b = M[:, :d, :d], M[:, :d, d]
+    def half_step(self, model: Model, side: int) -> Step:
+        M = self._moments(model, side)
+        d, penalty, x = model.d, self.penalties[side], model.side(side)
+        A, b, squares = M[:, :d, :d], M[:, :d, d], M[:, d, d]
         diagonal = penalty.scale[:, None, None] * np.diag(penalty.vector(model.k, model.bias))
         A = A + diagonal + penalty.base(model.k, model.bias)
-        model.side(side)[:] = np.linalg.solve(A, b[..., None])[..., 0]
-        return float(np.sum(b * b))
+        before = np.einsum("uij,uj->ui", A, x) - b
+        x[:] = np.linalg.solve(A, b[..., None])[..., 0]
+        return Step(float(np.sum(b * b)), float(np.sum(before**2)), 0.5 * float(np.sum(squares) - np.sum(b * x)))
 
     def loss(self, model: Model, side: int) -> tuple[float, Array]:
-        M = self._kept[side] = self._moments(model, side)
+        M = self._moments(model, side)
         d, x = model.d, model.side(side)
         Ax, b = np.einsum("uij,uj->ui", M[:, :d, :d], x), M[:, :d, d]
         return 0.5 * float(np.sum(M[:, d, d]) - 2 * np.sum(b * x) + np.sum(Ax * x)), Ax - b
@@ -218,39 +230,44 @@ def alternate(
     monitor: Monitor,
     state: Mapping[str, Any] | None,
 ) -> Solution:
-    """Rounds of two half-steps until the gradient is small, relative to the right-hand sides of the regressions."""
-    n_iter = 0
+    """Rounds of two half-steps until the gradient is small, relative to the right-hand sides of the regressions.
+
+    The gradient before a round costs nothing. Where it is small, or was before the last round, the gradient after the
+    round is measured for both sides, and if it is too large not again before a tenth more rounds.
+    """
+    n_iter, next_look = 0, 0
     if state is not None:
         model.flat[:] = state["flat"]
         n_iter = int(state["n_iter"])
-    reason, value, scale, relative = "max_iter", math.nan, 0.0, math.inf
+    reason, value, relative = "max_iter", math.nan, math.inf
     while n_iter < max_iter:
         n_iter += 1
-        scale = math.sqrt(equations.half_step(model, 0) + equations.half_step(model, 1))
-        value, gradient = equations.objective(model)
-        norm = float(np.linalg.norm(gradient))
-        if not exact:
-            norm = math.hypot(norm, float(np.linalg.norm(equations.objective(model, 1)[1])))
-        relative = _ratio(norm, scale)
+        users, items = equations.half_step(model, 0), equations.half_step(model, 1)
+        scale = math.sqrt(users.size + items.size)
+        value = items.value + equations.penalties[0].value(model.users, model.k)
+        before = _ratio(math.sqrt(users.slope + (0.0 if exact else items.slope)), scale)
         stop = monitor(
-            n_iter, model.flat, objective=value, gradient=relative, state=partial(_state, model.flat.copy(), n_iter)
+            n_iter, model.flat, objective=value, gradient=before, state=partial(_state, model.flat.copy(), n_iter)
         )
         if not math.isfinite(value):
             reason = "diverged"
             break
-        if relative <= tol:
-            reason = "converged"
-            break
+        if (before <= tol and n_iter >= next_look) or stop or n_iter == max_iter:
+            relative = _ratio(measured_gradient(equations, model), scale)
+            if relative <= tol:
+                reason = "converged"
+                break
+            next_look = n_iter + 1 + n_iter // 10
         if stop:
             reason = "stopped"
             break
-    if exact and math.isfinite(value):  # the side that was solved last: what rounding left
-        other = float(np.linalg.norm(equations.objective(model, 1)[1]))
-        relative = math.hypot(relative, _ratio(other, scale))
     certificate = gradient_certificate(relative, tol)
-    if reason == "converged" and not certificate.holds:
-        reason = "stalled"
     return Solution(model.flat, value, monitor.history(), certificate, n_iter, reason, state=_state(model.flat, n_iter))
+
+
+def measured_gradient(equations: Equations, model: Model) -> float:
+    """The norm of the gradient for all parameters, by a pass for each side."""
+    return math.hypot(*(float(np.linalg.norm(equations.objective(model, side)[1])) for side in (0, 1)))
 
 
 def _state(flat: Array, n_iter: int) -> dict[str, Any]:

@@ -382,7 +382,7 @@ class CollaborativeFiltering(FactorModel):
         # The intercept of a user is not penalised; that of a user without ratings is zero.
         equations.penalties = Penalty(users.factor, 0.0, users.scale), Penalty(0.0, 0.0, np.zeros(m))
         empty = np.diff(equations.entries[0].start) == 0
-        scale = float(np.sqrt(equations.half_step(model, 0)))
+        scale = float(np.sqrt(equations.half_step(model, 0).size))
         model.users[empty] = 0.0
         value, gradient = equations.objective(model)
         relative = float(np.linalg.norm(gradient)) / scale if scale > 0 else 0.0
@@ -399,9 +399,9 @@ class CollaborativeFiltering(FactorModel):
         rows = np.asarray(engine.map(keys_and_ratings, data, m))
         rows = rows[rows[:, 0] >= 0]
         self._range_ = _checked_range(rows[:, 1])
-        pairs = np.unique(rows[:, 0].astype(np.int64))
-        self._seen_start_ = np.searchsorted(pairs, np.arange(n + 1, dtype=np.int64) * m).astype(np.int64)
-        self._seen_items_ = (pairs % m).astype(np.int32)
+        key = rows[:, 0].astype(np.int64)
+        pairs = Ratings((key // m).astype(np.int32), (key % m).astype(np.int32), rows[:, 1], None, n, m)
+        self._seen_start_, self._seen_items_ = pairs.seen()
         self.n_ratings_ = int(count)
         equations = ClusterEquations(data, self.item_mean_, self._penalties((users, items)))
         # sum w (r - m)^2 = sum w r^2 - 2 sum w r m + sum w m^2

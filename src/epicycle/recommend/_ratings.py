@@ -66,11 +66,18 @@ class Ratings:
     def added_up(self) -> Ratings:
         """One entry for each pair: ratings, times their weights, of the same pair added up."""
         value = self.value if self.weight is None else self.value * self.weight
-        key = self.user.astype(np.int64) * self.n_items + self.item
-        pairs, place = np.unique(key, return_inverse=True)
-        total = np.bincount(place, value, len(pairs))
-        user, item = (pairs // self.n_items).astype(np.int32), (pairs % self.n_items).astype(np.int32)
-        return Ratings(user, item, total, None, self.n_users, self.n_items)
+        order, first = self._by_pair()
+        total = np.add.reduceat(value[order], first)
+        at = order[first]
+        return Ratings(self.user[at], self.item[at], total, None, self.n_users, self.n_items)
+
+    def _by_pair(self) -> tuple[Array, Array]:
+        """The order of the rows by user and item, and where in it each pair begins."""
+        by_item = _native.recommend.grouped(self.item, self.n_items)[1]
+        order = by_item[_native.recommend.grouped(self.user[by_item], self.n_users)[1]]
+        user, item = self.user[order], self.item[order]
+        new = np.flatnonzero((np.diff(user) != 0) | (np.diff(item) != 0)) + 1
+        return order, np.concatenate([[0], new])
 
     def grouped(self, target: Array, curvature: Array | None) -> tuple[Entries, Entries]:
         """The entries by user and by item."""
@@ -82,9 +89,10 @@ class Ratings:
 
     def seen(self) -> tuple[Array, Array]:
         """The sorted items of every user, without repetition: start (n_users + 1,) and items."""
-        pairs = np.unique(self.user.astype(np.int64) * self.n_items + self.item)
-        start = np.searchsorted(pairs, np.arange(self.n_users + 1, dtype=np.int64) * self.n_items)
-        return start.astype(np.int64), (pairs % self.n_items).astype(np.int32)
+        order, first = self._by_pair()
+        at = order[first]
+        start = np.concatenate([[0], np.cumsum(np.bincount(self.user[at], minlength=self.n_users))])
+        return start.astype(np.int64), self.item[at]
 
     def totals(self) -> tuple[Array, Array]:
         """Sums of weights of every user and every item."""

@@ -163,7 +163,23 @@ def estimates(record: dict[str, Any]) -> Html | None:
         table(heads, lines, numeric=range(1, 5), label="estimates", marked=0),
         tag("p", f"Not estimated: {'; '.join(failed[:8])}.", class_="quiet") if failed else None,
         _instrument(mapping(found.get("instrument"))),
+        _contrasts(found),
     )
+
+
+def _contrasts(found: dict[str, Any]) -> Html | None:
+    """Every value of a treatment of several against the control."""
+    rows = [mapping(row) for row in items(found.get("contrasts"))]
+    if not rows:
+        return None
+    control = text((items(found.get("levels")) or ["the control"])[0], 40)
+    lines = [
+        [clipped(r.get("level"), 40), whole(r.get("rows")), *(shown(r.get(k), 4) for k in ("effect", "lower", "upper"))]
+        for r in rows
+    ]
+    words = f"Each value against {control}, on the rows of both; intervals hold for all at once with 95% confidence."
+    heads = ["value", "rows", "effect", "lower", "upper"]
+    return joined(tag("p", words), table(heads, lines, numeric=range(1, 5), label="values of the treatment"))
 
 
 def _forest(rows: list[dict[str, Any]], scale: str) -> Html | None:

@@ -13,7 +13,13 @@ from typing import Any
 
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.io._atomic import check_target, write_atomically
-from epicycle.report import _clusters as clusters, _effects as effects, _planning as planning
+from epicycle.report import (
+    _anomalies as anomalies,
+    _clusters as clusters,
+    _effects as effects,
+    _planning as planning,
+    _recommendations as recommendations,
+)
 from epicycle.report._markup import Html, joined, tag
 from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report._sections import SECTIONS
@@ -113,6 +119,10 @@ def _header(record: dict[str, Any], title: str) -> Html:
     lines = clusters.headline(clustering) if clustering else planning.headline(plan) if plan else headline(record)
     if effect := effects.effect_of(record):
         lines = effects.headline(effect)
+    if found := recommendations.recommendations_of(record):
+        lines = recommendations.headline(found)
+    if found := anomalies.anomalies_of(record):
+        lines = anomalies.headline(found)
     steps = next_steps(record)
     return tag(
         "header",
@@ -137,6 +147,8 @@ def _tiles(record: dict[str, Any]) -> Html | None:
     """Tiles with the main numbers."""
     test, data = mapping(record.get("test")), mapping(record.get("data"))
     given = clusters.tiles(clusters.clustering_of(record)) + planning.tiles(planning.planning_of(record))
+    given = [*given, *recommendations.tiles(recommendations.recommendations_of(record))]
+    given = [*given, *anomalies.tiles(anomalies.anomalies_of(record))]
     tiles: list[Html] = [_tile(*one) for one in (*given, *effects.tiles(effects.effect_of(record)))]
     score = number(test.get("score"))
     if score is not None:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from epicycle.report import (
+    _anomalies as anomalies,
     _bars as bars,
     _charts as charts,
     _clusters as clusters,
     _effects as effects,
     _planning as planning,
+    _recommendations as recommendations,
 )
 from epicycle.report._bars import sparkline
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
@@ -444,6 +446,14 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("clusters", "Clusters", "The clusters", clusters.clusters),
     ("policy", "Policy", "Policy and values", planning.policy),
     ("bounds", "Certificate", "Certificate of the plan", planning.convergence),
+    ("unusual", "Unusual rows", "The most unusual rows", anomalies.unusual),
+    ("detectors", "Detectors", "Detectors side by side", anomalies.candidates),
+    ("scores", "Scores", "Scores and columns", anomalies.scores),
+    ("ratings", "Ratings", "The ratings", recommendations.ratings),
+    ("candidates", "Candidates", "Candidates", recommendations.candidates),
+    ("lists", "Lists", "What the lists are worth", recommendations.lists),
+    ("examples", "Examples", "Examples", recommendations.examples),
+    ("fit", "Certificate", "Certificate of the fit", recommendations.convergence),
     ("models", "Leaderboard", "Leaderboard", models),
     ("quality", "Test score", "Test score", quality),
     ("proof", "Certificate", "Certificate of the fit", proof),

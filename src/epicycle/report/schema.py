@@ -279,6 +279,7 @@ class EffectRecord(TypedDict, total=False):
     sensitivity: Mapping[str, Any]
     refutations: Sequence[Mapping[str, Any]]  # "name", "passed", "verdict"
     instrument: Mapping[str, Any]
+    contrasts: Sequence[Mapping[str, Any]]  # "level", "rows", "effect", "lower", "upper"
     doubts: Sequence[str]
     failed: Sequence[str]
     rows: int
@@ -315,6 +316,64 @@ class PlanningRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class AnomalyRecord(TypedDict, total=False):
+    """Rows of a table that are unlike the others."""
+
+    method: str
+    verdict: str
+    rows: int
+    flagged: int
+    threshold: Number
+    label: Mapping[str, Any]  # "column", "value", "rows"
+    candidates: Sequence[Mapping[str, Any]]  # "name" and figures on held-out rows, or "agreement"
+    failed: Sequence[str]
+    histogram: Mapping[str, Numbers]  # "edges", "counts", "odd"
+    blame: Sequence[Mapping[str, Any]]  # "column", "share"
+    top: Sequence[Mapping[str, Any]]  # "row", "score", "flagged", "label", "reasons"
+    seed: int
+
+
+class RecommendedList(TypedDict, total=False):
+    """The best items of a user."""
+
+    user: Any
+    items: Sequence[Any]
+    names: Sequence[str]
+    scores: Numbers
+
+
+class SimilarItems(TypedDict, total=False):
+    """The items next to an item."""
+
+    item: Any
+    name: str
+    similar: Sequence[str]
+    cosines: Numbers
+
+
+class RecommendationRecord(TypedDict, total=False):
+    """A recommender that was chosen for a table of ratings."""
+
+    columns: Mapping[str, str | None]
+    n: int
+    verdict: str
+    method: str
+    candidates: Sequence[Mapping[str, Any]]  # "name", "rmse", "lower", "upper"
+    rmse: Number
+    interval: Numbers
+    baseline: Number
+    is_better: bool
+    criteria: Mapping[str, Mapping[str, Number]]  # of "model" and "popular items": "ndcg", "map", "recall", "coverage"
+    new_users: Number
+    new_items: Number
+    counts: Mapping[str, Any]
+    lists: Sequence[RecommendedList]
+    similar: Sequence[SimilarItems]
+    failed: Sequence[str]
+    objective: Numbers
+    certificate: CertificateRecord
+
+
 class Record(TypedDict, total=False):
     """The input of a report."""
 
@@ -336,5 +395,7 @@ class Record(TypedDict, total=False):
     clustering: ClusteringRecord
     effect: EffectRecord
     planning: PlanningRecord
+    recommendations: RecommendationRecord
+    anomalies: AnomalyRecord
     environment: Mapping[str, Any]
     reproduce: str

@@ -31,22 +31,25 @@ MODULES = (
     "decomposition",
     "discriminant_analysis",
     "ensemble",
+    "feature_extraction.text",
     "gaussian_process",
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
     "manifold",
+    "manifold._mds",
     "naive_bayes",
     "neighbors",
     "svm",
     "tree",
 )
 #: Modules of scikit-learn whose functions are replaced by those of a package of ours.
-PACKAGES = {"manifold": "metrics", "metrics.cluster": "metrics"}
+PACKAGES = {"manifold": "metrics", "manifold._t_sne": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
     "dict_learning",
     "dict_learning_online",
     "enet_path",
+    "fastica",
     "lars_path",
     "lars_path_gram",
     "lasso_path",
@@ -56,6 +59,7 @@ FUNCTIONS = {
     "orthogonal_mp",
     "orthogonal_mp_gram",
     "ridge_regression",
+    "smacof",
     "sparse_encode",
     "ward_tree",
 }
@@ -82,7 +86,8 @@ def swap_functions() -> None:
     for name, package in PACKAGES.items():
         module = importlib.import_module(f"sklearn.{name}")
         ours = importlib.import_module(f"epicycle.{package}")
-        for public in set(module.__all__) & set(ours.__all__):
+        own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+        for public in set(getattr(module, "__all__", own)) & set(ours.__all__):
             setattr(module, public, _counted(getattr(ours, public)))
 
 

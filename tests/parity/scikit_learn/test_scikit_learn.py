@@ -73,15 +73,21 @@ AREAS = {
     # Every solver of PCA takes sparse rows here; eight tests, 2% of the area, ask that two of them refuse.
     "decomposition": (
         0.96,
-        "decomposition.tests.test_factor_analysis decomposition.tests.test_pca decomposition.tests.test_truncated_svd",
+        "decomposition.tests.test_factor_analysis decomposition.tests.test_fastica decomposition.tests.test_pca "
+        "decomposition.tests.test_truncated_svd",
+    ),
+    "manifold": (
+        0.97,
+        "manifold.tests.test_classical_mds manifold.tests.test_isomap manifold.tests.test_locally_linear "
+        "manifold.tests.test_mds manifold.tests.test_t_sne",
     ),
     "factors": (0.97, "decomposition.tests.test_dict_learning decomposition.tests.test_nmf"),
-    "manifold": (0.97, "manifold.tests.test_isomap manifold.tests.test_locally_linear"),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
         "metrics.cluster.tests.test_unsupervised",
     ),
+    "text": (0.97, "feature_extraction.tests.test_text"),
     "mixtures": (
         0.97,
         "mixture.tests.test_bayesian_mixture mixture.tests.test_gaussian_mixture mixture.tests.test_mixture",

@@ -15,7 +15,7 @@ from epicycle.automl._budget import Budget
 from epicycle.automl._messages import Messages
 from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._train import check_seconds, check_seed
-from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profile_columns
+from epicycle.automl.checks._distance_columns import distance_columns
 from epicycle.automl.clustering._cluster_job import ClusterJob
 from epicycle.automl.clustering._clustering_run import ClusteringRun
 from epicycle.automl.clustering._methods import methods_for
@@ -86,7 +86,7 @@ def cluster_table(
             table = read_table(data, header=bool(header))
             name = source_name(data)
             labels = _column_of_labels(table, labels, data)
-            profile, issues = _profile(table, labels, drop, name)
+            profile, issues = distance_columns(table, labels, "compared with the clusters", drop, name)
             _check_rows(table, number, name)
             kinds = {p.name: p.kind for p in profile}
             encoder = TableEncoder(kinds, form="linear").fit(table)
@@ -122,37 +122,6 @@ def _column_of_labels(table: pa.Table, labels: str | None, data: Any) -> str | N
     if labels is None and isinstance(data, str) and data in EMBEDDED and EMBEDDED[data][1] in table.column_names:
         return EMBEDDED[data][1]
     return labels
-
-
-#: Treatments that are those of distances, by the kind of a column.
-_TREATMENTS = {
-    "number": "standardised; where missing, the median and a flag column",
-    "category": "one column of zeros and ones for each level",
-}
-#: Levels of a category beyond which hardly two rows are alike in it.
-_MOST_LEVELS = 40
-
-
-def _profile(
-    table: pa.Table, labels: str | None, drop: Sequence[str], name: str
-) -> tuple[list[ColumnProfile], list[DataIssue]]:
-    drop = (drop,) if isinstance(drop, str) else tuple(drop)
-    for column in drop:
-        if column not in table.column_names:
-            raise DataError(f"drop={column!r}: the table has no such column")
-    profile, issues = profile_columns(table, {}, drop)
-    for p in profile:
-        if p.name == labels:
-            p.kind, p.treatment = "drop", "left out; compared with the clusters"
-        elif p.kind.startswith("date"):
-            p.kind, p.treatment = "drop", "left out: a date, of which every part would count as a column"
-        elif p.kind == "category" and p.distinct > _MOST_LEVELS:
-            p.kind, p.treatment = "drop", f"left out: {p.distinct:,} levels, too many to compare rows by"
-        else:
-            p.treatment = _TREATMENTS.get(p.kind, p.treatment)
-    if not any(p.kind in _TREATMENTS for p in profile):
-        raise DataError(f"{name}: no column is left to compare rows by; every one is constant, missing or left out")
-    return profile, issues
 
 
 def _check_rows(table: pa.Table, k: int | None, name: str) -> None:

@@ -98,6 +98,11 @@ def _beyond_data(run: EffectRun) -> list[str]:
         )
     elif run.identification["kind"] == "adjustment":
         out.append("An arrow that the graph leaves out could exist, above all a common cause of treatment and outcome.")
+    elif run.identification["kind"] == "formula":
+        out.append(
+            "An arrow that the graph leaves out could exist: the formula rests on what carries the effect having no "
+            "hidden cause in common with treatment or outcome."
+        )
     out.append("The treatment of one row could change the outcome of another, or the treatment could come in versions.")
     if not run.is_clear:
         out.append(

@@ -13,7 +13,14 @@ from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.automl.effects._doubts import doubts_of
 from epicycle.automl.effects._effect_run import EffectRun
 from epicycle.automl.effects._identification import Identification
-from epicycle.causal import InstrumentalVariables, TreatmentEffect, e_value, omitted_variable_bias, refute
+from epicycle.causal import (
+    InstrumentalVariables,
+    TreatmentEffect,
+    e_value,
+    identify,
+    omitted_variable_bias,
+    refute,
+)
 from epicycle.core._exceptions import EpicycleError
 
 Array = np.ndarray
@@ -32,6 +39,7 @@ _ESTIMATES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("strata", "five strata of the propensity", {"method": "strata"}),
     ("difference", "difference of means, nothing adjusted", {"method": "difference"}),
 )
+_RESAMPLES = 200  # for the intervals of a formula by regressions
 _BENCHMARKS = 3  # covariates that an unmeasured one is compared with
 
 
@@ -49,6 +57,7 @@ class Question:
     names: list[str]
     sources: list[str]
     instrument: Array | None
+    columns: dict[str, Array]  # of a formula
 
 
 class EffectJob:
@@ -61,6 +70,8 @@ class EffectJob:
     def run(self, *, source: str, profile: list[ColumnProfile], issues: list[DataIssue], script: str) -> EffectRun:
         if self.q.instrument is not None:
             estimates, facts = self._by_instrument(self.q.instrument)
+        elif self.found.kind == "formula":
+            estimates, facts = self._by_formula()
         else:
             estimates, facts = self._by_adjustment()
         main = estimates[0]
@@ -173,7 +184,19 @@ class EffectJob:
             for test in found.tests
         ]
 
-    # ---------------------------------------------------------------- instruments
+    # ---------------------------------------------------------------- formulas and instruments
+
+    def _by_formula(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The formula at the relative frequencies of all combinations, or by regressions where there are too many."""
+        formula = identify(self.found.diagram, self.q.treatment, self.q.outcome)
+        self.messages.stage("evaluating the formula of the graph")
+        found = formula.estimate(self.q.columns, n_resamples=_RESAMPLES, random_state=self.seed)
+        effect = found.effect(1.0, 0.0)
+        words = {"tables": "formula of the graph, by relative frequencies"}
+        row = _side(found.method, words.get(found.method, f"formula of the graph, by {found.method}"), effect)
+        plain = TreatmentEffect(method="difference").fit(self._table(), self.q.y, treatment=self.q.t)
+        estimates = [row, _row("difference", "difference of means, nothing adjusted", plain)]
+        return estimates, {"overlap": {}, "balance": [], "sensitivity": {}, "refutations": []}
 
     def _by_instrument(self, z: Array) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         X = self.q.X if self.q.names else None
@@ -191,6 +214,29 @@ class EffectJob:
             "endogeneity_p": model.endogeneity_.p_value,
         }
         return estimates, {"overlap": {}, "balance": [], "sensitivity": {}, "refutations": [], "instrument": strength}
+
+
+def contrasts(X: Array, y: Array, values: Array, control: Any, levels: list[Any], seed: int) -> list[dict[str, Any]]:
+    """Each level against the control on the rows of both, with 95% intervals that hold for all of them at once."""
+    out = []
+    for level in levels:
+        rows = np.array([v in (control, level) for v in values.tolist()])
+        t = (values[rows] == level).astype(np.float64)
+        used, name = (X[rows], "aipw") if X.shape[1] else (np.zeros((int(rows.sum()), 1)), "difference")
+        try:
+            model = TreatmentEffect(method=name, random_state=seed).fit(used, y[rows], treatment=t)
+        except EpicycleError as error:
+            out.append({"level": str(level), "rows": int(t.sum()), "failed": f"{name}: {error}".splitlines()[0]})
+            continue
+        low, high = model.confidence_interval(1 - 0.05 / len(levels))
+        row = {"level": str(level), "rows": int(t.sum()), "method": name, "effect": float(model.effect_)}
+        out.append({**row, "standard_error": float(model.standard_error_), "lower": float(low), "upper": float(high)})
+    return out
+
+
+def _side(name: str, words: str, effect: Any) -> dict[str, Any]:
+    numbers = {"effect": effect.value, "standard_error": effect.error, "lower": effect.low}
+    return {"name": name, "words": words, **{k: float(v) for k, v in numbers.items()}, "upper": float(effect.high)}
 
 
 def _row(name: str, words: str, model: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class EffectRun:
     estimates : list of dict
         All methods side by side: name, words, effect, standard_error, lower, upper.
     identification : dict
-        Kind ("assumed", "adjustment" or "instrument"), the columns, and the reasons in words.
+        Kind ("assumed", "adjustment", "formula" or "instrument"), the columns, and the reasons in words.
     overlap : dict
         Propensity scores of both arms, and the share of rows with hardly any like them in the other arm.
     balance : list of dict
@@ -40,6 +40,9 @@ class EffectRun:
         Name, verdict and whether it passed.
     instrument : dict
         Strength of the instrument, where one is used.
+    contrasts : list of dict
+        Of a treatment of several values each against the control: level, rows, effect, standard_error, and ends of
+        intervals that hold for all at once with 95% confidence.
     doubts : list of str
         What would have to be true for the conclusion to be wrong.
     failed : list of str
@@ -69,6 +72,7 @@ class EffectRun:
     script: str
     seed: int
     instrument: dict[str, Any] = field(default_factory=dict)
+    contrasts: list[dict[str, Any]] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
     @property
@@ -102,16 +106,29 @@ class EffectRun:
             f"  {row['name']:<16} {row['effect']:>10.4g}   {row['lower']:.4g} to {row['upper']:.4g}"
             for row in self.estimates
         ]
+        lines += [f"  {line}" for line in self.contrast_lines()]
         lines += ["wrong if:", *(f"  - {doubt}" for doubt in self.doubts)]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def contrast_lines(self) -> list[str]:
+        """The contrasts in words, one a line."""
+        head = f"each value of {self.treatment} against {self.levels[0]}, intervals for all at once:"
+        lines = [
+            f"{row['level']:<16} {row['effect']:>10.4g}   {row['lower']:.4g} to {row['upper']:.4g}"
+            if "effect" in row
+            else f"{row['level']:<16} {row['failed']}"
+            for row in self.contrasts
+        ]
+        return [head, *lines] if lines else []
 
     def metrics(self) -> dict[str, Any]:
         """The numbers in plain values, as effect.json has them; the same for the same seed."""
         names = (
             *("treatment", "outcome", "levels", "scale", "effect", "standard_error", "interval", "method", "verdict"),
             *("estimates", "identification", "overlap", "balance", "sensitivity", "refutations", "instrument"),
+            "contrasts",
             *("doubts", "failed", "rows", "treated", "seed"),
         )
         return dict(plain({name: getattr(self, name) for name in names} | {"is_clear": self.is_clear}))

@@ -16,7 +16,7 @@ from epicycle.automl._messages import Messages
 from epicycle.automl._output import check_folder
 from epicycle.automl._train import check_seed
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profile_columns
-from epicycle.automl.effects._effect_job import EffectJob, Question
+from epicycle.automl.effects._effect_job import EffectJob, Question, contrasts
 from epicycle.automl.effects._effect_run import EffectRun
 from epicycle.automl.effects._identification import Identification, identification_of
 from epicycle.automl.tables._table_encoder import TableEncoder
@@ -28,6 +28,7 @@ from epicycle.core._settings import config
 #: Rows that each arm has to have.
 _LEAST_ROWS = 10
 _MOST_LEVELS = 40
+_MOST_ARMS = 12
 
 
 def effect_table(
@@ -36,6 +37,8 @@ def effect_table(
     outcome: str,
     *,
     graph: Any = None,
+    control: Any = None,
+    level: Any = None,
     header: bool = True,
     drop: Sequence[str] = (),
     repeats: int = 10,
@@ -48,19 +51,23 @@ def effect_table(
 
     Without a graph all other columns are taken as covariates, which is right only if they were known before the
     treatment and hold everything that moved both. With a graph the columns to adjust for follow from it; where none
-    suffice, an instrument of the graph is used, and where there is none either, the error names an open path.
+    suffice, another formula of the graph is used (such as a front door), then an instrument, and where there is none
+    either, the error names an open path.
 
     Parameters
     ----------
     data : str, path, list of paths or frame
         As for :func:`train`.
     treatment : str
-        Column of two values; the second in order is the treatment.
+        Column of two values, the second in order being the treatment, or of up to 12, of which one is compared with the
+        control in full and the others in `contrasts`. A comparison is that of the rows that have one of its two values.
     outcome : str
         Column of numbers, or of two values, of which the second counts as 1.
     graph : str, path or CausalGraph, optional
         The diagram as text (``"age -> drug -> health; age -> health"``), or a file that holds it. Nodes that are no
         columns count as not observed.
+    control, level : optional
+        Values of the treatment to compare: by default the first and the last in order.
     header : bool, default=True
         Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
     drop : list of str, optional
@@ -104,24 +111,31 @@ def effect_table(
             name = source_name(data)
             _check_columns(table, treatment, outcome, drop)
             table, issues = _complete(table, treatment, outcome)
-            t, levels = _arms(table, treatment)
-            y, scale = _outcome(table, outcome)
+            pair, others = _pair(table, treatment, control, level)
             graph = _graph_of(graph)
             found = identification_of(graph, treatment, outcome, table.column_names, tuple(drop))
+            inside = _among(table[treatment], pair)
+            whole, table = table, table.filter(pa.array(inside))
+            t, levels = _arms(table, treatment, pair)
+            y, scale = _outcome(whole, outcome)
+            side_by_side = _contrasts(whole, y, treatment, outcome, found, tuple(drop), (pair, others), int(seed))
+            y = y[inside]
             profile, more = _profile(table, treatment, outcome, found, tuple(drop))
             X, names, sources = _covariates(table, profile)
             messages.line(f"{name}: {table.num_rows:,} rows, {int(t.sum()):,} with {treatment} = {levels[1]}")
             for issue in [*issues, *more]:
                 messages.line(f"   {issue.text}")
             instrument = None if found.instrument is None else _numbers_of(table, found.instrument)
-            question = Question(treatment, outcome, levels, scale, y, t, X, names, sources, instrument)
+            columns = _columns_of_formula(table, found, treatment, outcome, t, y)
+            question = Question(treatment, outcome, levels, scale, y, t, X, names, sources, instrument, columns)
             job = EffectJob(question, found, repeats, int(seed), messages)
             run = job.run(
                 source=name,
                 profile=profile,
                 issues=[*issues, *more],
-                script=_script(data, treatment, outcome, tuple(drop), bool(header)),
+                script=_script(data, treatment, outcome, tuple(drop), bool(header), (control, level)),
             )
+            run.contrasts = side_by_side
     finally:
         messages.close()
     if folder is not None:
@@ -150,17 +164,71 @@ def _complete(table: pa.Table, treatment: str, outcome: str) -> tuple[pa.Table, 
     return kept, [DataIssue("missing", "medium" if lost < 0.2 * table.num_rows else "high", text, (treatment, outcome))]
 
 
-def _arms(table: pa.Table, treatment: str) -> tuple[np.ndarray, tuple[str, str]]:
-    values = table[treatment].to_pylist()
-    levels = sorted(set(values), key=lambda v: (isinstance(v, str), v))
-    if len(levels) != 2:
-        some = ", ".join(str(v) for v in levels[:5])
-        raise DataError(f"treatment={treatment!r}: holds {len(levels)} different values ({some}); expected two")
-    t = np.array([v == levels[1] for v in values], dtype=np.float64)
+def _pair(table: pa.Table, treatment: str, control: Any, level: Any) -> tuple[tuple[Any, Any], list[Any]]:
+    """The two values of the treatment to compare, and the others."""
+    values = sorted(set(table[treatment].to_pylist()), key=lambda v: (isinstance(v, str), v))
+    if not 2 <= len(values) <= _MOST_ARMS:
+        some = ", ".join(str(v) for v in values[:5])
+        raise DataError(
+            f"treatment={treatment!r}: holds {len(values)} different values ({some}); expected 2 to {_MOST_ARMS}"
+        )
+    by_text = {str(v): v for v in values}
+    for name, given in (("control", control), ("level", level)):
+        if given is not None and str(given) not in by_text:
+            raise ParameterError(f"{name}={given!r}: {treatment!r} has no such value; it has {', '.join(by_text)}")
+    first = values[0] if control is None else by_text[str(control)]
+    left = [v for v in values if v != first]
+    if level is not None and by_text[str(level)] == first:
+        raise ParameterError(f"level={level!r}: is the control; expected another value of {treatment!r}")
+    second = left[-1] if level is None else by_text[str(level)]
+    return (first, second), [v for v in left if v != second]
+
+
+def _among(column: pa.ChunkedArray, values: Sequence[Any]) -> np.ndarray:
+    """Which rows hold one of the values; also where the column is a dictionary of categories."""
+    return np.array([v in values for v in column.to_pylist()], dtype=bool)
+
+
+def _arms(table: pa.Table, treatment: str, pair: tuple[Any, Any]) -> tuple[np.ndarray, tuple[str, str]]:
+    t = np.array([v == pair[1] for v in table[treatment].to_pylist()], dtype=np.float64)
     if min(t.sum(), len(t) - t.sum()) < _LEAST_ROWS:
         few = int(min(t.sum(), len(t) - t.sum()))
         raise DataError(f"treatment={treatment!r}: one of its values has {few} rows; expected at least {_LEAST_ROWS}")
-    return t, (str(levels[0]), str(levels[1]))
+    return t, (str(pair[0]), str(pair[1]))
+
+
+def _contrasts(
+    table: pa.Table,
+    y: np.ndarray,
+    treatment: str,
+    outcome: str,
+    found: Identification,
+    drop: tuple[str, ...],
+    levels: tuple[tuple[Any, Any], list[Any]],
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Every value of a treatment of several against the control, with intervals that hold for all at once."""
+    (control, level), others = levels
+    if not others:
+        return []
+    if found.kind not in ("assumed", "adjustment"):
+        raise DataError(
+            f"treatment={treatment!r}: has {len(others) + 2} values, of which a formula or an instrument compares two; "
+            "leave the rows of the others out"
+        )
+    values = np.array(table[treatment].to_pylist(), dtype=object)
+    X = _covariates(table, _profile(table, treatment, outcome, found, drop)[0])[0]
+    return contrasts(X, y, values, control, [*others, level], seed)
+
+
+def _columns_of_formula(
+    table: pa.Table, found: Identification, treatment: str, outcome: str, t: np.ndarray, y: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What a formula of the graph is evaluated on; empty where covariates or an instrument do."""
+    if found.kind != "formula":
+        return {}
+    more = {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in found.covariates}
+    return {**more, treatment: t, outcome: y}
 
 
 def _outcome(table: pa.Table, outcome: str) -> tuple[np.ndarray, str]:
@@ -250,9 +318,10 @@ def _covariates(table: pa.Table, profile: list[ColumnProfile]) -> tuple[np.ndarr
     return X[:, kept], [names[j] for j in kept], [encoder.sources_[j] for j in kept]
 
 
-def _script(data: Any, treatment: str, outcome: str, drop: tuple[str, ...], header: bool) -> str:
+def _script(data: Any, treatment: str, outcome: str, drop: tuple[str, ...], header: bool, pair: tuple[Any, Any]) -> str:
     path = repr(os.fspath(data)) if isinstance(data, str | os.PathLike) else "None  # give the path of the table"
     more = (f", drop={list(drop)!r}" if drop else "") + ("" if header else ", header=False")
+    more += "".join(f", {name}={v!r}" for name, v in zip(("control", "level"), pair, strict=True) if v is not None)
     return (
         '"""Repeats the analysis of this folder: python effect.py [DATA]"""\n\nimport sys\n\nimport epicycle as ep\n\n'
         f"DATA = sys.argv[1] if len(sys.argv) > 1 else {path}\n"

@@ -1,10 +1,10 @@
-"""What allows the difference of the arms to be read as an effect: a set of columns, or an instrument."""
+"""What allows an effect to be read off: columns to adjust for, another formula of the graph, or an instrument."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from epicycle.core._exceptions import DataError
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Identification:
-    """The columns to adjust for, or an instrument, and why."""
+    """The columns to adjust for, the graph that has another formula, or an instrument, and why."""
 
-    kind: str  # "assumed", "adjustment" or "instrument"
+    kind: str  # "assumed", "adjustment", "formula" or "instrument"
     covariates: tuple[str, ...]
     instrument: str | None
     words: tuple[str, ...]
     graph: str | None
+    diagram: Any = None  # the graph itself, for a formula
 
 
 def identification_of(
@@ -61,6 +62,17 @@ def identification_of(
             "This rests on the arrows that the graph does not have; the data cannot prove that they are missing.",
         )
         return Identification("adjustment", chosen, None, tuple(w for w in words if w), text)
+    from epicycle.causal import identify
+
+    formula = identify(graph, treatment, outcome)
+    if formula.identifiable:
+        words = (
+            f"By the graph no set of columns blocks all other paths between {treatment} and {outcome}, but the effect "
+            f"has a formula: {formula.formula}.{seen}",
+            "This rests on the arrows that the graph does not have; the data cannot prove that they are missing.",
+        )
+        used = {v for v in formula.formula_of().variables if v not in (treatment, outcome)}
+        return Identification("formula", tuple(c for c in columns if c in used), None, words, text, graph)
     for found in graph.instruments(treatment, outcome):
         if found.node in columns and found.given <= set(columns):
             words = (
@@ -73,6 +85,6 @@ def identification_of(
     paths = graph.open_paths(treatment, outcome)
     shown = next((str(path) for path in paths if not path.causal), "")
     raise DataError(
-        f"graph: no set of columns and no instrument identifies the effect of {treatment!r} on {outcome!r}; the path "
-        f"{shown} cannot be blocked.{seen} Another formula may still (epicycle.causal.identify)"
+        f"graph: no set of columns, no formula and no instrument identifies the effect of {treatment!r} on "
+        f"{outcome!r}; the path {shown} cannot be blocked.{seen} epicycle.causal.identify has the proof"
     )

@@ -20,14 +20,15 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class AndersonRubin:
-    """g(b) = g0 - b g1 and S(b) = S0 - b S1 + b^2 S2, with the F distribution of AR(b) / l."""
+    """g(b) = g0 - b g1 and S(b) = S0 - b S1 + b^2 S2, with the F distribution of AR(b) / l; b is in units."""
 
     g: tuple[Array, Array]
     S: tuple[Array, Array, Array]
-    degrees: tuple[int, int]
+    degrees: tuple[int, float]
+    unit: float = 1.0
 
     def statistic(self, b: float) -> float:
-        """AR(b) / l, which has an F distribution where the effect is b."""
+        """AR(b) / l, which has an F distribution where the effect is b units."""
         g = self.g[0] - b * self.g[1]
         S = self.S[0] - b * self.S[1] + b * b * self.S[2]
         return float(g @ np.linalg.lstsq(S, g, rcond=None)[0]) / self.degrees[0]
@@ -36,7 +37,7 @@ class AndersonRubin:
         """Probability of so large a statistic where the effect is b."""
         from scipy.stats import f
 
-        return float(f.sf(self.statistic(b), *self.degrees))
+        return float(f.sf(self.statistic(b / self.unit), *self.degrees))
 
     def set(self, confidence: float) -> ConfidenceSet:
         """All b that are not rejected."""
@@ -54,7 +55,7 @@ class AndersonRubin:
                 found[-1][1] = float(high)
             else:
                 found.append([float(low), float(high)])
-        return ConfidenceSet(np.array(found).reshape(-1, 2), confidence)
+        return ConfidenceSet(np.array(found).reshape(-1, 2) * self.unit, confidence)
 
     def _candidates(self, c: float) -> Array:
         """Real zeros of det S(b) (c - AR(b)), in units in which S(b) is of size 1."""

@@ -6,15 +6,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import stats
-from sklearn.base import BaseEstimator
 
-from epicycle.causal.designs._group_time import GroupTime, averaged, covariance_of, group_time_effects
+from epicycle.causal.designs._adjusted_trends import AdjustedTrends
+from epicycle.causal.designs._design import Design
+from epicycle.causal.designs._group_time import (
+    GroupTime,
+    averaged,
+    covariance_of,
+    group_time_effects,
+    plain_trends,
+)
 from epicycle.causal.designs._hypothesis_test import HypothesisTest
-from epicycle.causal.designs._inputs import codes, columns
+from epicycle.causal.designs._inputs import codes, columns, row_weights, weights_of_units
 from epicycle.causal.designs._panel import Panel, panel_of
 from epicycle.causal.designs._two_way import two_way
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, NotFittedError
+from epicycle.core._exceptions import DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Integer, Real, check_parameters
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, labels_clear, styled
@@ -25,7 +32,7 @@ Array = np.ndarray
 
 
 @in_catalogue("causal", "H1", certificate="stationarity")
-class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
+class DifferenceInDifferences(Design):
     r"""Effect of a treatment that begins at some time for some units, on panels.
 
     .. math::
@@ -35,6 +42,7 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
     for the groups of units first treated at time g. The untreated outcomes of both are assumed to move in parallel.
     With treatments that begin at different dates, two-way fixed effects also compare late groups with early ones that
     are treated already, and give some effects negative weight; "group_time" never does (Callaway and Sant'Anna 2021).
+    Covariates make trends comparable that are parallel only for units that are alike (Sant'Anna and Zhao 2020).
 
     Parameters
     ----------
@@ -43,6 +51,9 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
         of units and times.
     comparison : {"never", "not_yet"}, default="never"
         Units to compare with: those never treated, or all not treated yet. With "two_way" it makes the event study.
+    adjustment : {"doubly_robust", "regression"}, default="doubly_robust"
+        With X and "group_time": trends of the comparison group by least squares on X, corrected by logistic weights of
+        the chance to be treated or not. Doubly robust estimates need one of the two models to be right.
     anticipation : int, default=0
         Times before the treatment at which it may already have effects.
     confidence : float, default=0.95
@@ -86,6 +97,7 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
     _parameters: ClassVar = {
         "method": Choice("group_time", "two_way"),
         "comparison": Choice("never", "not_yet"),
+        "adjustment": Choice("doubly_robust", "regression"),
         "anticipation": Integer(0),
         "confidence": Real(0, 1, inclusive=False),
     }
@@ -96,19 +108,29 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
         method: str = "group_time",
         *,
         comparison: str = "never",
+        adjustment: str = "doubly_robust",
         anticipation: int = 0,
         confidence: float = 0.95,
     ) -> None: ...
 
     def fit(
-        self, X: Any, y: Any, *, unit: Any, time: Any, treatment: Any, clusters: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        unit: Any,
+        time: Any,
+        treatment: Any,
+        clusters: Any = None,
+        sample_weight: Any = None,
     ) -> DifferenceInDifferences:
         """Estimate the effect.
 
         Parameters
         ----------
         X : table (n, k) or None
-            Controls that change with time, for "two_way" alone.
+            Covariates. "group_time" takes them at the last time before the treatment, "two_way" as controls that change
+            with time.
         y : array (n,)
             Outcome, a row for each unit and time.
         unit, time : arrays (n,)
@@ -117,45 +139,58 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
             1 from the time on at which the unit is treated, 0 before it.
         clusters : array (n,), optional
             Labels of clusters of units; by default each unit is one.
+        sample_weight : array (n,), optional
+            Weights of units, the same at all their times; a unit of weight 2 is the same as two units.
 
         Returns
         -------
         DifferenceInDifferences
         """
         check_parameters(self, self._parameters)
+        weight = None if sample_weight is None else row_weights(sample_weight, len(np.asarray(y)))
+        W, _ = columns("X", X, len(np.asarray(y)), "DifferenceInDifferences")
+        if weight is not None and not weight.all():
+            kept = weight > 0
+            weight, W = weight[kept], W[kept]
+            y, unit, time, treatment = (np.asarray(a)[kept] for a in (y, unit, time, treatment))
+            clusters = None if clusters is None else np.asarray(clusters)[kept]
         panel = panel_of(y, unit, time, treatment)
-        W, _ = columns("X", X, len(panel.y), "DifferenceInDifferences")
-        if W.shape[1] and self.method != "two_way":
-            raise DataError("X: controls are taken by method='two_way'; expected None with 'group_time'")
         cluster = None if clusters is None else codes("clusters", clusters, len(panel.y))[0]
+        of_units = weights_of_units(weight, panel.unit, panel.shape[0])
         self.n_obs_, self.n_units_ = len(panel.y), panel.shape[0]
         self.certificate_ = Certificate("stationarity", 0.0, 1e-8, "means are exact up to rounding")
         full = len(panel.y) == panel.shape[0] * panel.shape[1]
         if full or self.method == "group_time":
-            self._group_time(panel, _of_units(panel, cluster))
-        self._two_way(panel, W, cluster)
+            self._group_time(panel, W, _of_units(panel, cluster), of_units)
+        self._two_way(panel, W, cluster, of_units)
         self.history_ = History(objective=[self.standard_error_])
         return self
 
-    def _group_time(self, panel: Panel, cluster: Array | None) -> None:
+    def _group_time(self, panel: Panel, W: Array, cluster: Array | None, weight: Array | None) -> None:
         Y = panel.table("method='group_time'")
+        w = np.ones(len(Y)) if weight is None else weight
+        trends = plain_trends(cluster)
+        if W.shape[1] and self.method == "group_time":
+            X = np.empty((*Y.shape, W.shape[1]))
+            X[panel.unit, panel.time] = W
+            trends = AdjustedTrends(X, self.adjustment == "doubly_robust")
         try:
-            found = group_time_effects(Y, panel.start, self.comparison, self.anticipation, cluster)
+            found = group_time_effects(Y, panel.start, self.comparison, self.anticipation, trends, w)
         except DataError:
             if self.method == "group_time":
                 raise
             return
         T = panel.shape[1]
         post = found.event >= 0
-        value, influence = averaged(found, post, panel.start)
-        self._tables(found, cluster, panel)
+        value, influence = averaged(found, post, panel.start, w)
+        self._tables(found, cluster, panel, w)
         if self.method == "group_time":
-            error = float(np.sqrt(covariance_of(influence[:, None], cluster)[0, 0]))
+            error = float(np.sqrt(covariance_of(influence[:, None], cluster, w)[0, 0]))
             self._conclude(value, error, None)
         events = np.unique(found.event)
-        pairs = [averaged(found, found.event == e, panel.start) for e in events]
+        pairs = [averaged(found, found.event == e, panel.start, w) for e in events]
         effects, influences = np.array([p[0] for p in pairs]), np.column_stack([p[1] for p in pairs])
-        covariance = covariance_of(influences, cluster)
+        covariance = covariance_of(influences, cluster, w)
         self.event_study_ = self._table("Event study", [f"{e:+d}" for e in events], effects, np.diag(covariance))
         self._events_ = events
         before = events < -self.anticipation
@@ -163,13 +198,13 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
         if before.any():
             theta, V = effects[before], covariance[np.ix_(before, before)]
             if np.linalg.matrix_rank(V) == len(theta):
-                W = float(theta @ np.linalg.solve(V, theta))
-                p = float(stats.chi2.sf(W, len(theta)))
+                statistic = float(theta @ np.linalg.solve(V, theta))
+                p = float(stats.chi2.sf(statistic, len(theta)))
                 hypothesis = f"no effect in {len(theta)} of {T} times before the treatment"
-                self.pretrend_test_ = HypothesisTest("test of trends before the treatment", W, p, hypothesis)
+                self.pretrend_test_ = HypothesisTest("test of trends before the treatment", statistic, p, hypothesis)
 
-    def _tables(self, found: GroupTime, cluster: Array | None, panel: Panel) -> None:
-        variance = np.diag(covariance_of(found.influence, cluster))
+    def _tables(self, found: GroupTime, cluster: Array | None, panel: Panel, weight: Array) -> None:
+        variance = np.diag(covariance_of(found.influence, cluster, weight))
         names = [f"{panel.times[g]!s} at {panel.times[t]!s}" for g, t in zip(found.group, found.time, strict=True)]
         self.group_time_ = self._table("Effects by first treatment and time", names, found.effect, variance)
 
@@ -180,9 +215,10 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
             title, tuple(rows), {"effect": effect, "std err": error, "lower": effect - half, "upper": effect + half}
         )
 
-    def _two_way(self, panel: Panel, W: Array, cluster: Array | None) -> None:
+    def _two_way(self, panel: Panel, W: Array, cluster: Array | None, weight: Array | None) -> None:
+        controls = W if self.method == "two_way" else W[:, :0]
         try:
-            found = two_way(panel, np.column_stack([panel.treated, W]), cluster)
+            found = two_way(panel, np.column_stack([panel.treated, controls]), cluster, weight)
         except DataError:
             if self.method == "two_way":
                 raise
@@ -195,14 +231,10 @@ class DifferenceInDifferences(BaseEstimator):  # type: ignore[misc]
             self.coef_ = found.coef
             self._conclude(float(found.coef[0]), float(np.sqrt(found.covariance[0, 0])), found.degrees)
 
-    def _conclude(self, value: float, error: float, degrees: int | None) -> None:
+    def _conclude(self, value: float, error: float, degrees: float | None) -> None:
         self.effect_, self.standard_error_ = value, error
         half = central_quantile(self.confidence, degrees) * error
         self.interval_ = np.array([value - half, value + half])
-
-    def _check(self) -> None:
-        if not hasattr(self, "effect_"):
-            raise NotFittedError("DifferenceInDifferences: not fitted yet; call fit first")
 
     def summary(self) -> Summary:
         """The effect and what supports it as a table."""

@@ -8,6 +8,7 @@ of an estimate is sum_i Psi_i^2 / n^2, with sums over clusters in its place wher
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,21 +34,42 @@ class GroupTime:
         return np.asarray(self.time - self.group)
 
 
-def _small(members: Array, cluster: Array | None) -> float:
+#: (change, treated, comparison, base time, weights) to (effect, influences of the units).
+Trends = Callable[[Array, Array, Array, int, Array], tuple[float, Array]]
+
+
+def _small(members: Array, cluster: Array | None, weight: Array) -> float:
     """What makes the variance of a mean over few units, or clusters of them, unbiased."""
-    count = int(members.sum()) if cluster is None else len(np.unique(cluster[members]))
+    count = float(weight[members].sum()) if cluster is None else float(len(np.unique(cluster[members])))
     return float(np.sqrt(count / (count - 1))) if count > 1 else 1.0
 
 
+def plain_trends(cluster: Array | None) -> Trends:
+    """The difference of mean changes."""
+
+    def compare(change: Array, mine: Array, others: Array, _base: int, weight: Array) -> tuple[float, Array]:
+        influence = np.zeros(len(change))
+        means = []
+        for members, sign in ((mine, 1.0), (others, -1.0)):
+            w = weight[members]
+            mean = float(w @ change[members]) / float(w.sum())
+            share = float(w.sum()) / float(weight.sum())
+            influence[members] += sign * (change[members] - mean) / share * _small(members, cluster, weight)
+            means.append(mean)
+        return means[0] - means[1], influence
+
+    return compare
+
+
 def group_time_effects(
-    Y: Array, start: Array, comparison: str, anticipation: int, cluster: Array | None = None
+    Y: Array, start: Array, comparison: str, anticipation: int, trends: Trends, weight: Array
 ) -> GroupTime:
-    """All ATT(g, t) of a table of units and times."""
-    n, T = Y.shape
+    """All ATT(g, t) of a table of units and times; a unit of weight 2 is two units."""
+    T = Y.shape[1]
     groups = [int(g) for g in np.unique(start) if g < T and g - 1 - anticipation >= 0]
     if not groups:
         raise DataError("treatment: no unit is seen before its treatment begins; expected times before it")
-    rows: list[tuple[int, int, float, Array, int]] = []
+    rows: list[tuple[int, int, float, Array, float]] = []
     for g in groups:
         base = g - 1 - anticipation
         mine = start == g
@@ -59,37 +81,34 @@ def group_time_effects(
                 if comparison == "never":
                     raise DataError("treatment: every unit is treated in the end; expected comparison='not_yet'")
                 continue
-            change = Y[:, t] - Y[:, base]
-            means = change[mine].mean(), change[others].mean()
-            influence = np.zeros(n)
-            influence[mine] = (change[mine] - means[0]) * n / mine.sum() * _small(mine, cluster)
-            influence[others] -= (change[others] - means[1]) * n / others.sum() * _small(others, cluster)
-            rows.append((g, t, float(means[0] - means[1]), influence, int(mine.sum())))
+            effect, influence = trends(Y[:, t] - Y[:, base], mine, others, base, weight)
+            rows.append((g, t, effect, influence, float(weight[mine].sum())))
     if not any(t >= g for g, t, *_ in rows):
         raise DataError("treatment: no group has units to compare it with after its treatment; expected some untreated")
-    group, time, effect, influences, size = zip(*rows, strict=True)
-    return GroupTime(np.array(group), np.array(time), np.array(effect), np.column_stack(influences), np.array(size))
+    group, time, effects, influences, size = zip(*rows, strict=True)
+    return GroupTime(np.array(group), np.array(time), np.array(effects), np.column_stack(influences), np.array(size))
 
 
-def averaged(found: GroupTime, chosen: Array, start: Array) -> tuple[float, Array]:
+def averaged(found: GroupTime, chosen: Array, start: Array, weight: Array) -> tuple[float, Array]:
     """Mean of chosen ATT(g, t), weighted by the sizes of the groups, with its influence; the weights are estimated."""
-    n = len(start)
-    share = found.size[chosen] / n
+    share = found.size[chosen] / weight.sum()
     total = share.sum()
-    weight = share / total
-    value = float(weight @ found.effect[chosen])
+    of_group = share / total
+    value = float(of_group @ found.effect[chosen])
     member = (start[:, None] == found.group[chosen][None, :]) - share
     of_weights = (member / total) @ (found.effect[chosen] - value)
-    return value, found.influence[:, chosen] @ weight + of_weights
+    return value, found.influence[:, chosen] @ of_group + of_weights
 
 
-def covariance_of(influence: Array, cluster: Array | None) -> Array:
+def covariance_of(influence: Array, cluster: Array | None, weight: Array) -> Array:
     """Covariance of means from influences."""
-    n = len(influence)
+    n = float(weight.sum())
     if cluster is not None:
         sums = np.zeros((int(cluster.max()) + 1, influence.shape[1]))
-        np.add.at(sums, cluster, influence)
+        np.add.at(sums, cluster, influence * weight[:, None])
         influence = sums
+    else:
+        influence = influence * np.sqrt(weight)[:, None]
     if len(influence) < 2:
         raise DataError("clusters: there is one alone; expected at least two")
     return np.asarray(influence.T @ influence / n**2)

@@ -11,6 +11,7 @@ from epicycle.data._matrix import as_matrix
 from epicycle.data._numbers import require_finite
 
 Array = np.ndarray
+_MOST_ROWS = 10_000_000
 
 
 def column(name: str, values: Any, n: int | None = None) -> Array:
@@ -73,20 +74,69 @@ def residuals_after(W: Array, *targets: Array) -> list[Array]:
     return [t - Q @ (Q.T @ t) for t in targets]
 
 
-def grouped(scores: Array, groups: Array | None) -> Array:
-    """Scores of rows, summed within groups where there are any."""
+def row_weights(sample_weight: Any, n: int) -> Array | None:
+    """Weights of rows, none negative; None where none are given."""
+    if sample_weight is None:
+        return None
+    w = column("sample_weight", sample_weight, n)
+    if (w < 0).any():
+        raise DataError(f"sample_weight: row {int((w < 0).argmax())} has {w.min():g}; expected no negative ones")
+    with np.errstate(over="ignore"):
+        total = float(w.sum())
+    if not 1e-100 < total < 1e100:
+        raise DataError(f"sample_weight: adds up to {total:.1e}; expected between 1e-100 and 1e100")
+    return w
+
+
+def repetitions(sample_weight: Any, n: int) -> Array:
+    """The number of each row as often as its weight says, for what counts rows."""
+    w = row_weights(sample_weight, n)
+    assert w is not None
+    counts = np.rint(w)
+    if np.abs(w - counts).max() > 1e-9 or counts.sum() > _MOST_ROWS:
+        raise DataError(f"sample_weight: rows are counted; expected whole numbers with a sum of at most {_MOST_ROWS:,}")
+    return np.repeat(np.arange(n), counts.astype(np.int64))
+
+
+def weights_of_units(sample_weight: Any, unit: Array, n_units: int) -> Array | None:
+    """The weight of each unit of a panel, whose rows all have it."""
+    w = row_weights(sample_weight, len(unit))
+    if w is None:
+        return None
+    out = np.zeros(n_units)
+    out[unit] = w
+    if (out[unit] != w).any():
+        raise DataError("sample_weight: differs between the times of a unit; expected one weight for each unit")
+    return out
+
+
+def unit_of(values: Array) -> float:
+    """A power of two to divide by, so that squares stay in the range of floating point; 1 for usual numbers."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return 1.0 if largest == 0.0 or 1e-50 < largest < 1e50 else float(2.0 ** np.frexp(largest)[1])
+
+
+def grouped(scores: Array, groups: Array | None, root: Array | None = None) -> Array:
+    """Scores of rows, summed within groups where there are any.
+
+    `root` are square roots of weights, by which both factors of a score were multiplied: a row of weight w stands for w
+    rows, whose squares add up where they are groups of their own, and whose scores do inside a group.
+    """
     if groups is None:
-        return scores
+        return scores if root is None else scores / root[:, None]
     sums = np.zeros((int(groups.max()) + 1, scores.shape[1]))
     np.add.at(sums, groups, scores)
     return sums
 
 
-def correction(n: int, parameters: int, groups: Array | None) -> tuple[float, int]:
-    """Factor of a robust covariance in small samples, and degrees of freedom of the tests that follow."""
+def correction(n: float, parameters: int, groups: Array | None, count: float | None = None) -> tuple[float, float]:
+    """Factor of a robust covariance in small samples, and degrees of freedom of the tests that follow.
+
+    `count` is the number of groups where it is not that of their labels.
+    """
     if groups is None:
         return n / max(n - parameters, 1), max(n - parameters, 1)
-    count = int(groups.max()) + 1
+    count = int(groups.max()) + 1 if count is None else count
     if count < 2:
         raise DataError("groups: every row is in the same group; expected at least two")
     return count / (count - 1) * (n - 1) / max(n - parameters, 1), count - 1

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import stats
-from sklearn.base import BaseEstimator
 
 from epicycle.causal.designs._anderson_rubin import AndersonRubin
 from epicycle.causal.designs._confidence_set import ConfidenceSet
+from epicycle.causal.designs._design import Design
 from epicycle.causal.designs._hypothesis_test import HypothesisTest
 from epicycle.causal.designs._inputs import (
     codes,
@@ -25,9 +25,11 @@ from epicycle.causal.designs._inputs import (
     correction,
     grouped,
     residuals_after,
+    row_weights,
+    unit_of,
 )
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, NotFittedError
+from epicycle.core._exceptions import DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Real, check_parameters
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, labels_clear, styled
@@ -38,7 +40,7 @@ Array = np.ndarray
 
 
 @in_catalogue("causal", "H1", certificate="stationarity")
-class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
+class InstrumentalVariables(Design):
     r"""Effect of a treatment by instruments: two-stage least squares, LIML or Fuller's estimator.
 
     .. math:: y = \beta d + W \gamma + u, \qquad d = Z \pi + W \delta + v, \qquad \mathrm{E}[Z'u] = 0
@@ -101,16 +103,15 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
         "confidence": Real(0, 1, inclusive=False),
     }
 
-    effect_: float
     standard_error_: float
     interval_: Array
-    certificate_: Certificate
-    history_: History
 
     @stores_arguments
     def __init__(self, method: str = "2sls", *, covariance: str = "robust", confidence: float = 0.95) -> None: ...
 
-    def fit(self, X: Any, y: Any, *, treatment: Any, instruments: Any, groups: Any = None) -> InstrumentalVariables:
+    def fit(
+        self, X: Any, y: Any, *, treatment: Any, instruments: Any, groups: Any = None, sample_weight: Any = None
+    ) -> InstrumentalVariables:
         """Estimate the effect.
 
         Parameters
@@ -125,6 +126,8 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
             Instruments Z.
         groups : array (n,), optional
             Labels of groups within which the noise may depend; the standard errors are then clustered.
+        sample_weight : array (n,), optional
+            Weights of rows; a row of weight 2 is the same as two rows.
 
         Returns
         -------
@@ -137,30 +140,26 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
         W, names = columns("X", X, n, "InstrumentalVariables")
         Z, instrument_names = columns("instruments", instruments, n, "InstrumentalVariables")
         group = None if groups is None else codes("groups", groups, n)[0]
-        k, l = W.shape[1] + 1, Z.shape[1]  # noqa: E741
-        if l == 0:
-            raise DataError("instruments: expected at least one column, got none")
-        if n <= k + l + 1:
-            raise DataError(f"y: has {n} rows; expected more than {k + l + 1}, the number of coefficients")
-        y, d, Z = residuals_after(np.column_stack([np.ones(n), W]), y, d, Z)
-        Z, R = np.linalg.qr(Z)
-        if (np.abs(np.diag(R)) <= 1e-10 * np.abs(R).max()).any():
-            raise DataError("instruments: a column is constant or a combination of the others and X; leave it out")
-        if d @ d <= 1e-20 * n * max(np.abs(d).max(), 1.0):
-            raise DataError("treatment: is constant given X; expected one that varies")
-        self.n_obs_, self._k_, self._names_ = n, k, names
-        self.instrument_names_ = instrument_names
-        self._estimate(y, d, Z, group)
-        self._first_stage(d, Z, R, group)
-        self._tests(y, d, Z, group)
-        self._anderson_rubin_ = self._weak_robust(y, d, Z, group)
+        weight = row_weights(sample_weight, n)
+        if weight is not None:
+            kept = weight > 0
+            y, d, W, Z, weight = y[kept], d[kept], W[kept], Z[kept], weight[kept]
+            group = None if group is None else np.unique(group[kept], return_inverse=True)[1]
+        rows = _Rows(y, d, W, Z, group, weight)
+        self._names_, self.instrument_names_ = names, instrument_names
+        self.n_obs_, self._k_, self._unit_ = len(y), W.shape[1] + 1, rows.unit
+        self._estimate(rows)
+        self._first_stage(rows)
+        self._tests(rows)
+        self._anderson_rubin_ = self._weak_robust(rows)
         return self
 
-    def _robust(self, group: Array | None) -> bool:
-        return self.covariance == "robust" or group is not None
+    def _robust(self, rows: _Rows) -> bool:
+        return self.covariance == "robust" or rows.group is not None
 
-    def _estimate(self, y: Array, d: Array, Z: Array, group: Array | None) -> None:
-        n, k, l = len(y), self._k_, Z.shape[1]  # noqa: E741
+    def _estimate(self, rows: _Rows) -> None:
+        y, d, Z, n, k = rows.y, rows.d, rows.Z, rows.size, self._k_
+        l = Z.shape[1]  # noqa: E741
         both = np.column_stack([y, d])
         inside = both - Z @ (Z.T @ both)
         kappa = 1.0
@@ -174,35 +173,38 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
         scale = float(fitted @ d)
         b = float(fitted @ y) / scale
         residual = y - b * d
-        factor, df = correction(n, k + 1, group)
-        if self._robust(group):
-            scores = grouped((fitted * residual)[:, None], group)
+        factor, df = correction(n, k + 1, rows.group)
+        if self._robust(rows):
+            scores = rows.scores((fitted * residual)[:, None])
             variance = factor * float(np.sum(scores**2)) / scale**2
         else:
             variance = float(residual @ residual) / (n - k - 1) / scale
-        self.effect_, self.kappa_, self._df_ = b, kappa, df
-        self.standard_error_ = float(np.sqrt(variance))
+        self.kappa_, self._df_, self._effect_ = kappa, df, b
+        self.effect_ = b * self._unit_
+        self.standard_error_ = float(np.sqrt(variance)) * self._unit_
         half = central_quantile(self.confidence, df) * self.standard_error_
-        self.interval_ = np.array([b - half, b + half])
+        self.interval_ = np.array([self.effect_ - half, self.effect_ + half])
         size = float(np.linalg.norm(fitted)) * float(np.linalg.norm(y) + abs(b) * np.linalg.norm(d))
         error = abs(float(fitted @ residual)) / max(size, np.finfo(float).tiny)
         meaning = "the effect solves the estimating equation; that the instruments are valid is an assumption"
         self.certificate_ = Certificate("stationarity", error, 1e-10, meaning)
-        self.history_ = History(objective=[float(residual @ residual)])
+        with np.errstate(over="ignore"):
+            self.history_ = History(objective=[float(np.sum((residual * rows.unit_of_y) ** 2))])
 
-    def _first_stage(self, d: Array, Z: Array, R: Array, group: Array | None) -> None:
-        n, k, l = len(d), self._k_, Z.shape[1]  # noqa: E741
+    def _first_stage(self, rows: _Rows) -> None:
+        d, Z, n, k = rows.d, rows.Z, rows.size, self._k_
+        l = Z.shape[1]  # noqa: E741
         pi = Z.T @ d
         v = d - Z @ pi
-        factor, df = correction(n, k + l, group)
-        if self._robust(group):
-            scores = grouped(Z * v[:, None], group)
+        factor, df = correction(n, k + l, rows.group)
+        if self._robust(rows):
+            scores = rows.scores(Z * v[:, None])
             V = factor * scores.T @ scores
         else:
             V = float(v @ v) / (n - k - l) * np.eye(l)
         F = float(pi @ np.linalg.solve(V, pi)) / l
         p = float(stats.f.sf(F, l, df))
-        self.first_stage_ = np.linalg.solve(R, pi)
+        self.first_stage_ = np.linalg.solve(rows.R, pi) * rows.unit_of_d / rows.unit_of_Z
         self.first_stage_F_ = HypothesisTest("first-stage F", F, p, "the instruments do not move the treatment")
         trace, x = float(np.trace(V)), 10.0  # x = 1 / 10%
         self.effective_F_ = float(pi @ pi) / trace
@@ -210,13 +212,14 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
         df_effective = trace**2 * (1 + 2 * x) / (float(np.sum(V * V)) + 2 * x * trace * top)
         self.effective_F_critical_ = float(stats.ncx2.ppf(0.95, df_effective, x * df_effective)) / df_effective
 
-    def _tests(self, y: Array, d: Array, Z: Array, group: Array | None) -> None:
-        n, k, l = len(y), self._k_, Z.shape[1]  # noqa: E741
-        residual = y - self.effect_ * d
+    def _tests(self, rows: _Rows) -> None:
+        y, d, Z, n, k = rows.y, rows.d, rows.Z, rows.size, self._k_
+        l = Z.shape[1]  # noqa: E741
+        residual = y - self._effect_ * d
         self.overidentification_ = None
         if l > 1:
-            if self._robust(group):
-                J, name = _hansen(y, d, Z, residual, group), "Hansen's J"
+            if self._robust(rows):
+                J, name = _hansen(rows, residual), "Hansen's J"
             else:
                 J, name = n * float(np.sum((Z.T @ residual) ** 2)) / float(residual @ residual), "Sargan's test"
             p = float(stats.chi2.sf(J, l - 1))
@@ -226,9 +229,9 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
         inverse = np.linalg.inv(D.T @ D)
         coef = inverse @ (D.T @ y)
         e = y - D @ coef
-        factor, df = correction(n, k + 2, group)
-        if self._robust(group):
-            scores = grouped(D * e[:, None], group) @ inverse
+        factor, df = correction(n, k + 2, rows.group)
+        if self._robust(rows):
+            scores = rows.scores(D * e[:, None]) @ inverse
             V = factor * scores.T @ scores
         else:
             V = float(e @ e) / (n - k - 2) * inverse
@@ -236,25 +239,22 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
         hypothesis = "the treatment is not confounded, given X"
         self.endogeneity_ = HypothesisTest("Wu-Hausman", F, float(stats.f.sf(F, 1, df)), hypothesis)
 
-    def _weak_robust(self, y: Array, d: Array, Z: Array, group: Array | None) -> AndersonRubin:
-        n, k, l = len(y), self._k_, Z.shape[1]  # noqa: E741
+    def _weak_robust(self, rows: _Rows) -> AndersonRubin:
+        y, d, Z, n, k = rows.y, rows.d, rows.Z, rows.size, self._k_
+        l = Z.shape[1]  # noqa: E741
         g = (Z.T @ y, Z.T @ d)
-        factor, df = correction(n, k + l, group)
-        if self._robust(group):
+        factor, df = correction(n, k + l, rows.group)
+        if self._robust(rows):
             # The noise at b is what the instruments leave of y - b d, as for a regression of it on Z.
-            a, c = (grouped(Z * (t - Z @ s)[:, None], group) for t, s in zip((y, d), g, strict=True))
+            a, c = (rows.scores(Z * (t - Z @ s)[:, None]) for t, s in zip((y, d), g, strict=True))
             S = (factor * a.T @ a, factor * (a.T @ c + c.T @ a), factor * c.T @ c)
         else:
             one = np.eye(l) / (n - k - l)
             yy, yd, dd = (float(s @ t - (Z.T @ s) @ (Z.T @ t)) for s, t in ((y, y), (y, d), (d, d)))
             S = (yy * one, 2 * yd * one, dd * one)
-        return AndersonRubin(g, S, (l, df))
+        return AndersonRubin(g, S, (l, df), self._unit_)
 
     # ------------------------------------------------------------------------------------------------ what it says
-
-    def _check(self) -> None:
-        if not hasattr(self, "effect_"):
-            raise NotFittedError("InstrumentalVariables: not fitted yet; call fit first")
 
     def anderson_rubin(self, confidence: float | None = None) -> ConfidenceSet:
         """Effects that the Anderson-Rubin test does not reject: valid with instruments of any strength.
@@ -318,11 +318,49 @@ class InstrumentalVariables(BaseEstimator):  # type: ignore[misc]
         return labels_clear(ax)
 
 
-def _hansen(y: Array, d: Array, Z: Array, residual: Array, group: Array | None) -> float:
+class _Rows:
+    """Outcome, treatment and instruments with the controls taken off, in units of their own and times sqrt(weight).
+
+    The instruments are orthonormal, Z = Q R.
+    """
+
+    def __init__(self, y: Array, d: Array, W: Array, Z: Array, group: Array | None, weight: Array | None) -> None:
+        self.size = float(len(y)) if weight is None else float(weight.sum())
+        self.group, self.root = group, None if weight is None else np.sqrt(weight)
+        k, l = W.shape[1] + 1, Z.shape[1]  # noqa: E741
+        if l == 0:
+            raise DataError("instruments: expected at least one column, got none")
+        if self.size <= k + l + 1:
+            raise DataError(f"y: has {self.size:g} rows; expected more than {k + l + 1}, the number of coefficients")
+        self.unit_of_y, self.unit_of_d = unit_of(y), unit_of(d)
+        self.unit_of_Z = np.array([unit_of(z) for z in Z.T])
+        y, d, Z = y / self.unit_of_y, d / self.unit_of_d, Z / self.unit_of_Z
+        controls = np.column_stack([np.ones(len(y)), W / np.array([unit_of(x) for x in W.T])])
+        if self.root is not None:
+            y, d, Z, controls = (a * (self.root if a.ndim == 1 else self.root[:, None]) for a in (y, d, Z, controls))
+        before = float(d @ d)
+        self.y, self.d, Z = residuals_after(controls, y, d, Z)
+        self.Z, self.R = np.linalg.qr(Z)
+        if (np.abs(np.diag(self.R)) <= 1e-10 * np.abs(self.R).max()).any():
+            raise DataError("instruments: a column is constant or a combination of the others and X; leave it out")
+        if self.d @ self.d <= 1e-20 * before:
+            raise DataError("treatment: is constant given X; expected one that varies")
+
+    @property
+    def unit(self) -> float:
+        """That of the effect."""
+        return self.unit_of_y / self.unit_of_d
+
+    def scores(self, products: Array) -> Array:
+        """What squares are summed of for a robust covariance: products of rows, or their sums in groups."""
+        return grouped(products, self.group, self.root)
+
+
+def _hansen(rows: _Rows, residual: Array) -> float:
     """J of two-step GMM: moments weighted by their covariance at the first step."""
-    scores = grouped(Z * residual[:, None], group)
+    scores = rows.scores(rows.Z * residual[:, None])
     S = scores.T @ scores
-    zy, zd = Z.T @ y, Z.T @ d
+    zy, zd = rows.Z.T @ rows.y, rows.Z.T @ rows.d
     weighted = np.linalg.solve(S, zd)
     b = float(weighted @ zy) / float(weighted @ zd)
     g = zy - b * zd

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator
 
 from epicycle.causal.designs._density_test import density_test
+from epicycle.causal.designs._design import Design
 from epicycle.causal.designs._hypothesis_test import HypothesisTest
-from epicycle.causal.designs._inputs import column
+from epicycle.causal.designs._inputs import column, repetitions, unit_of
 from epicycle.causal.designs._local_polynomial import Side, bandwidths, neighbour_residuals
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, NotFittedError
+from epicycle.core._exceptions import DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Integer, NoneOr, Real, check_parameter, check_parameters
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, labels_clear, styled
@@ -24,7 +24,7 @@ Array = np.ndarray
 
 
 @in_catalogue("causal", "H1", certificate="stationarity")
-class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
+class RegressionDiscontinuity(Design):
     r"""Effect at a cutoff, by local polynomials on both sides with robust bias-corrected intervals.
 
     .. math:: \tau = \lim_{x \downarrow c} \mathrm{E}[y \mid x] - \lim_{x \uparrow c} \mathrm{E}[y \mid x]
@@ -108,7 +108,7 @@ class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
         confidence: float = 0.95,
     ) -> None: ...
 
-    def fit(self, running: Any, y: Any, *, treatment: Any = None) -> RegressionDiscontinuity:
+    def fit(self, running: Any, y: Any, *, treatment: Any = None, sample_weight: Any = None) -> RegressionDiscontinuity:
         """Estimate the jump.
 
         Parameters
@@ -119,6 +119,8 @@ class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
             Outcome.
         treatment : array (n,), optional
             Treatment that was received, in a fuzzy design.
+        sample_weight : array (n,), optional
+            How often each row counts, in whole numbers: neighbours of rows are counted.
 
         Returns
         -------
@@ -128,36 +130,43 @@ class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
         y = column("y", y)
         x = column("running", running, len(y)) - self.cutoff
         t = None if treatment is None else column("treatment", treatment, len(y))
+        if sample_weight is not None:
+            rows = repetitions(sample_weight, len(y))
+            x, y, t = x[rows], y[rows], None if t is None else t[rows]
+        unit = unit_of(x)
         order = np.argsort(x, kind="stable")
-        x, y, t = x[order], y[order], None if t is None else t[order]
+        x, y, t = x[order] / unit, y[order], None if t is None else t[order]
         masks = x < 0, x >= 0
         if min(m.sum() for m in masks) < 2 * (self.order + 3):
             few = [int(m.sum()) for m in masks]
             raise DataError(f"cutoff: {few[0]} rows lie left of it and {few[1]} right; expected {2 * (self.order + 3)}")
         sides = [[self._side(x[m], v[m]) for m in masks] for v in (y, t) if v is not None]
-        h, b = self.bandwidth, self.bias_bandwidth
+        h, b = (None if given is None else given / unit for given in (self.bandwidth, self.bias_bandwidth))
         if h is None or b is None:
             chosen = bandwidths(sides[0][0], sides[0][1], self.order) if h is None else (h, h)
             h, b = (chosen[0] if h is None else h), (chosen[1] if b is None else b)
-        self.bandwidth_, self.bias_bandwidth_ = float(h), float(b)
         self.n_obs_ = len(y)
         self.n_effective_ = tuple(int(np.count_nonzero(np.abs(x[m]) < h)) for m in masks)
-        self._jump(sides)
+        self._jump(sides, h, b)
         self.density_test_: HypothesisTest
-        self.density_test_, self.density_ = density_test(x)
+        self.density_test_, density = density_test(x)
+        self.density_ = density / unit
         self._bins_ = [_bins(x[m], y[m], h) for m in masks]
         self._curves_ = [side.fit(self.order, h)[0] for side in sides[0]]
+        self._unit_ = unit
+        self.bandwidth_, self.bias_bandwidth_ = float(h) * unit, float(b) * unit
+        self.history_ = History(bandwidth=[self.bandwidth_], bias_bandwidth=[self.bias_bandwidth_])
         return self
 
     def _side(self, x: Array, y: Array) -> Side:
         return Side(x, y, neighbour_residuals(x, y)[0], self.kernel)
 
-    def _jump(self, sides: list[list[Side]]) -> None:
+    def _jump(self, sides: list[list[Side]], h: float, b: float) -> None:
         """Plain and corrected jumps of outcome and treatment, and their standard errors from the rows' influences."""
         plain, corrected, error = [], [], 0.0
         influences = []
         for left, right in sides:
-            ends = [self._end(side) for side in (left, right)]
+            ends = [self._end(side, h, b) for side in (left, right)]
             plain.append(ends[1][0] - ends[0][0])
             corrected.append(ends[1][1] - ends[0][1])
             influences.append([(end[2], end[3], side.noise) for end, side in zip(ends, (left, right), strict=True)])
@@ -187,23 +196,18 @@ class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
         self.p_value_ = float(2 * ndtr(-abs(centre) / self.robust_standard_error_))
         meaning = "both local polynomials are at the minimum of their weighted squares"
         self.certificate_ = Certificate("stationarity", error, 1e-8, meaning)
-        self.history_ = History(bandwidth=[self.bandwidth_], bias_bandwidth=[self.bias_bandwidth_])
 
-    def _end(self, side: Side) -> tuple[float, float, Array, Array, float]:
+    def _end(self, side: Side, h: float, b: float) -> tuple[float, float, Array, Array, float]:
         """Value at the cutoff, corrected value, the rows' influence on both, and the error of the normal equations."""
-        p, h = self.order, self.bandwidth_
+        p = self.order
         beta, influence, w = side.fit(p, h)
-        wide, wide_influence, _ = side.fit(p + 1, self.bias_bandwidth_)
+        wide, wide_influence, _ = side.fit(p + 1, b)
         constant = float(influence[0] @ side.x ** (p + 1))
         R = (side.x[:, None] / h) ** np.arange(p + 1)
         residual = (R * w[:, None]).T @ (side.y - R @ (beta * h ** np.arange(p + 1)))
         error = float(np.abs(residual).max()) / max(float(w @ np.abs(side.y)), np.finfo(float).tiny)
         corrected = influence[0] - constant * wide_influence[p + 1]
         return float(beta[0]), float(beta[0] - constant * wide[p + 1]), influence[0], corrected, error
-
-    def _check(self) -> None:
-        if not hasattr(self, "effect_"):
-            raise NotFittedError("RegressionDiscontinuity: not fitted yet; call fit first")
 
     def summary(self) -> Summary:
         """Estimates with their standard errors as a table."""
@@ -242,11 +246,12 @@ class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
         self._check()
         check_parameter("plot", "reach", reach, Real(0, inclusive=False))
         ax = axes_of(ax)
-        h = self.bandwidth_
+        unit = self._unit_
+        h = self.bandwidth_ / unit
         for bins, beta, sign in zip(self._bins_, self._curves_, (-1, 1), strict=True):
             kept = np.abs(bins[0]) <= reach * h
             ax.errorbar(
-                bins[0][kept] + self.cutoff,
+                bins[0][kept] * unit + self.cutoff,
                 bins[1][kept],
                 yerr=bins[2][kept],
                 fmt="o",
@@ -257,7 +262,12 @@ class RegressionDiscontinuity(BaseEstimator):  # type: ignore[misc]
             )
             x = sign * np.linspace(0, h, 60)
             value = (x[:, None] ** np.arange(len(beta))) @ beta
-            ax.plot(x + self.cutoff, value, color=COLOURS["vermilion"], label="local polynomial" if sign < 0 else None)
+            ax.plot(
+                x * unit + self.cutoff,
+                value,
+                color=COLOURS["vermilion"],
+                label="local polynomial" if sign < 0 else None,
+            )
         ax.axvline(self.cutoff, color=ink(ax, 0.5), lw=1, ls="--")
         low, high = self.interval_
         ax.set(xlabel="running variable", ylabel="outcome")

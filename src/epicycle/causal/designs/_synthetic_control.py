@@ -6,12 +6,13 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from epicycle.causal.designs._design import Design
 from epicycle.causal.designs._hull import nearest_in_hull
+from epicycle.causal.designs._inputs import unit_of
 from epicycle.causal.designs._panel import panel_of
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ConvergenceWarning, DataError, NotFittedError
+from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import Boolean, Real, check_parameters
 from epicycle.core._plot_style import COLOURS, axes_grid, ink, labels_clear, styled
@@ -22,7 +23,7 @@ Array = np.ndarray
 
 
 @in_catalogue("causal", "H1", certificate="duality gap")
-class SyntheticControl(BaseEstimator):  # type: ignore[misc]
+class SyntheticControl(Design):
     r"""Effect on a treated unit, whose untreated path is a weighted mean of other units.
 
     .. math:: \min_w \; \tfrac12 \sum_{t < T_0} \Big( y_{1t} - \sum_j w_j y_{jt} \Big)^2 + \tfrac{\lambda}{2} \|w\|^2
@@ -43,11 +44,17 @@ class SyntheticControl(BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-8
         Bound on what could still be gained, relative to the largest squared distance of a unit, at which the
         certificate holds.
+    confidence : float, default=0.95
+        Level of the interval.
 
     Attributes
     ----------
     effect_ : float
         Mean gap after the treatment began.
+    interval_ : array (2,)
+        Mean effects that the placebo test does not reject: `effect_` plus and minus `pre_rmse_` times the quantile of
+        the placebo units' mean gaps after the treatment, each divided by its root mean square before. It covers where
+        the treated unit could have been any of them, and is the whole line with fewer than 19 of them at 95%.
     gaps_ : array (T,)
         Treated less synthetic at every time.
     weights_ : array (units,)
@@ -84,11 +91,18 @@ class SyntheticControl(BaseEstimator):  # type: ignore[misc]
         "demean": Boolean(),
         "max_pre_ratio": Real(1, allow_inf=True),
         "tol": Real(0, inclusive=False),
+        "confidence": Real(0, 1, inclusive=False),
     }
 
     @stores_arguments
     def __init__(
-        self, *, ridge: float = 0.0, demean: bool = False, max_pre_ratio: float = 20.0, tol: float = 1e-8
+        self,
+        *,
+        ridge: float = 0.0,
+        demean: bool = False,
+        max_pre_ratio: float = 20.0,
+        tol: float = 1e-8,
+        confidence: float = 0.95,
     ) -> None: ...
 
     def fit(self, y: Any, *, unit: Any, time: Any, treatment: Any) -> SyntheticControl:
@@ -120,12 +134,14 @@ class SyntheticControl(BaseEstimator):  # type: ignore[misc]
         start, donors = int(begins[0]), np.flatnonzero(~treated)
         if start < 2 or len(donors) < 2:
             raise DataError(f"treatment: {start} times before it and {len(donors)} untreated units; expected 2 of each")
+        self.placebo_gaps_: Array
+        unit_of_y = unit_of(Y)
+        Y = Y / unit_of_y
         target, pool = Y[treated].mean(axis=0), Y[donors]
         point, self.gaps_, scale = self._gap(target, pool, start)
         self.weights_, self.donors_ = point.weights, panel.units[donors]
         self.treated_, self.times_ = panel.units[treated], panel.times
-        self._start_, self._paths_ = start, np.vstack([target, target - self.gaps_])
-        self.effect_ = float(self.gaps_[start:].mean())
+        self._start_, self._paths_ = start, np.vstack([target, target - self.gaps_]) * unit_of_y
         self.pre_rmse_ = float(np.sqrt(np.mean(self.gaps_[:start] ** 2)))
         self.certificate_ = Certificate(
             "duality gap", point.gap / scale, self.tol, "no weights come closer before the treatment, up to this"
@@ -134,7 +150,19 @@ class SyntheticControl(BaseEstimator):  # type: ignore[misc]
         if not self.certificate_.holds:
             warnings.warn(f"SyntheticControl: {self.certificate_}", ConvergenceWarning, stacklevel=2)
         self._placebos(pool, start, panel.units[donors])
+        half = self._half_width(start)
+        self.effect_ = float(self.gaps_[start:].mean()) * unit_of_y
+        self.interval_ = np.array([self.effect_ - half * unit_of_y, self.effect_ + half * unit_of_y])
+        self.gaps_, self.placebo_gaps_ = self.gaps_ * unit_of_y, self.placebo_gaps_ * unit_of_y
+        self.pre_rmse_ *= unit_of_y
         return self
+
+    def _half_width(self, start: int) -> float:
+        """pre_rmse times the quantile of |mean gap after| / root mean square before over the placebo units."""
+        before = np.sqrt(np.mean(self.placebo_gaps_[:, :start] ** 2, axis=1))
+        ratios = np.abs(self.placebo_gaps_[:, start:].mean(axis=1)) / np.maximum(before, np.finfo(float).tiny)
+        rank = int(np.ceil(self.confidence * (len(ratios) + 1) - 1e-9))  # the treated unit is one of them
+        return float(np.sort(ratios)[rank - 1]) * self.pre_rmse_ if rank <= len(ratios) else np.inf
 
     def _gap(self, target: Array, pool: Array, start: int) -> Any:
         level, levels = 0.0, np.zeros((len(pool), 1))
@@ -155,16 +183,14 @@ class SyntheticControl(BaseEstimator):  # type: ignore[misc]
         self.ratio_ = float(np.mean(self.gaps_[start:] ** 2) / max(self.pre_rmse_**2, tiny))
         self.p_value_ = float((1 + np.sum(ratios >= self.ratio_)) / (1 + len(ratios)))
 
-    def _check(self) -> None:
-        if not hasattr(self, "effect_"):
-            raise NotFittedError("SyntheticControl: not fitted yet; call fit first")
-
     def summary(self) -> Summary:
         """The weights of the units that make the synthetic control, largest first."""
         self._check()
         order = [j for j in np.argsort(-self.weights_, kind="stable") if self.weights_[j] > 1e-6]
         facts = {
             "effect": self.effect_,
+            "lower": self.interval_[0],
+            "upper": self.interval_[1],
             "placebo p": self.p_value_,
             "placebo units": len(self.placebo_gaps_),
             "root mean square before": self.pre_rmse_,

@@ -20,8 +20,8 @@ import heapq
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial import cKDTree
 
+from epicycle import _native
 from epicycle.causal.effects._estimate import Estimate
 from epicycle.causal.effects._folds import content_keys
 from epicycle.causal.effects._study import Study
@@ -29,6 +29,7 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, OverlapWarning
 from epicycle.core._threads import n_threads
 
+PointTree = _native.neighbors.PointTree
 #: Neighbours of a row's own arm that its conditional variance is estimated from.
 _OWN = 2
 _FIRST_CANDIDATES = 8  # of a row that is matched without replacement
@@ -77,17 +78,16 @@ def matches(
 
 def _nearest(Q: np.ndarray, P: np.ndarray, matcher: Matcher) -> tuple[np.ndarray, np.ndarray]:
     """(rows of Q that have enough matches, the matches), with replacement."""
-    tree = cKDTree(P, balanced_tree=False)
+    tree = PointTree(np.ascontiguousarray(P))
     distances, which = _query(tree, Q, matcher.n_neighbors, matcher)
     kept = np.isfinite(distances[:, -1])
     return np.flatnonzero(kept), which[kept]
 
 
-def _query(tree: cKDTree, Q: np.ndarray, k: int, matcher: Matcher) -> tuple[np.ndarray, np.ndarray]:
+def _query(tree: PointTree, Q: np.ndarray, k: int, matcher: Matcher) -> tuple[np.ndarray, np.ndarray]:
     bound = np.inf if matcher.caliper is None else matcher.caliper * (1 + 1e-12)
     threads = n_threads(1000.0 * len(Q) * k, matcher.n_jobs)
-    distances, which = tree.query(Q, k=k, distance_upper_bound=bound, workers=threads)
-    return distances.reshape(len(Q), k), which.reshape(len(Q), k)
+    return _native.neighbors.nearest_rows(tree, np.ascontiguousarray(Q), k, bound, threads)
 
 
 def _greedy(Q: np.ndarray, P: np.ndarray, matcher: Matcher) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +96,7 @@ def _greedy(Q: np.ndarray, P: np.ndarray, matcher: Matcher) -> tuple[np.ndarray,
     A row waits in the heap with the distance of its next candidate; one whose candidate is gone goes back with the
     next. Lists of candidates are doubled when they end, so that the work is bounded by the pairs within the caliper.
     """
-    tree = cKDTree(P, balanced_tree=False)
+    tree = PointTree(np.ascontiguousarray(P))
     k = min(_FIRST_CANDIDATES, len(P))
     distances, which = _query(tree, Q, k, matcher)
     lists = {i: (distances[i], which[i]) for i in range(len(Q))}
@@ -196,7 +196,7 @@ def _own_variances(Z: np.ndarray, y: np.ndarray, t: np.ndarray, n_jobs: int | No
         if len(rows) < 2 or len(asked) == 0:
             continue
         k = min(_OWN + 1, len(rows))
-        near = rows[_query(cKDTree(Z[rows], balanced_tree=False), Z[asked], k, everyone)[1]]
+        near = rows[_query(PointTree(np.ascontiguousarray(Z[rows])), Z[asked], k, everyone)[1]]
         own = near == asked[:, None]
         own[~own.any(axis=1), -1] = True  # equal rows: any of them may stand for the row itself
         J = k - 1

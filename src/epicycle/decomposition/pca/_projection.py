@@ -45,7 +45,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         array of shape (n_samples, n_components)
         """
         data = self._predict_data(X, missing=self._takes_missing)
-        return engine.map(_coordinates, data, self._origin(), self.components_, self._scale())
+        return engine.map(coordinates, data, self._origin(), self.components_, self._scale())
 
     _takes_missing = False
 
@@ -104,7 +104,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         return len(self.components_)
 
 
-def _coordinates(batch: Batch, origin: np.ndarray, axes: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
+def coordinates(batch: Batch, origin: np.ndarray, axes: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
+    """axes (x - origin) of the rows of a batch, divided by the scale; sparse rows are never centred themselves."""
     X = batch.X
     Z = np.asarray(X @ axes.T) - axes @ origin if sp.issparse(X) else _dense_coordinates(X, origin, axes)
     return np.asarray(Z if scale is None else Z / scale, dtype=X.dtype)

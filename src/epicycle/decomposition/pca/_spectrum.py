@@ -17,8 +17,9 @@ import scipy.sparse as sp
 
 from epicycle import engine
 from epicycle.core._exceptions import DataError
-from epicycle.data import Batch, Data
+from epicycle.data import ArrayData, Batch, Data
 from epicycle.decomposition._scatter import scatter_of
+from epicycle.decomposition.pca._sparse_products import scatter_product
 from epicycle.linalg._leading_eigenpairs import PROBES, largest_outside, leading_eigenpairs
 from epicycle.stats._moments import shift_of, triangular_factor_of
 
@@ -40,6 +41,7 @@ class Spectrum:
     tolerance: float = DIRECT
     residuals: list[float] = field(default_factory=list)  # after every product, of an iteration
     outside: float | None = None  # bound on the standard deviation along any other direction
+    sums: np.ndarray | None = None  # of the rows, about the shift of a centred table and about zero otherwise
 
 
 def degrees_of_freedom(weight: float, n_rows: int) -> float:
@@ -138,36 +140,42 @@ def by_products(
     """
     shift = shift_of(data, targets=False) if centred else np.zeros(data.n_features)
     weight, n_rows, sums, squares = engine.sum(_first_moments, data, shift, n_jobs=n_jobs)
-    if not np.isfinite(squares).all():
+    if not np.isfinite(squares):
         raise DataError("X: sums of squares of its columns overflow; scale them down")
     over = degrees_of_freedom(weight, n_rows) if centred else 1.0
     mean = shift + sums / weight if centred else shift
-    total = float((squares - (sums**2 / weight if centred else 0.0)).sum()) / over
+    total = max(float(squares) - (float(sums @ (sums / weight)) if centred else 0.0), 0.0) / over
 
     def product(V: np.ndarray) -> np.ndarray:
+        if isinstance(data, ArrayData) and data.sparse:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return scatter_product(data, mean, V, n_jobs) / over
         return np.asarray(engine.sum(_scatter_product, data, mean, V, n_jobs=n_jobs)[0]) / over
 
     def times(V: np.ndarray) -> np.ndarray:
         return np.asarray(np.sqrt(engine.sum(_lengths, data, mean, V, n_jobs=n_jobs)[0] / over))[None, :]
 
-    found = leading_eigenpairs(product, data.n_features, k, rng, tol=tol, max_products=max_products, n_more=n_more)
+    found = leading_eigenpairs(
+        product, data.n_features, k, rng, tol=tol, max_products=max_products, n_more=n_more, n_jobs=n_jobs
+    )
     outside = largest_outside(times, found.vectors, rng)
     limit = max(tol, DIRECT)
     return Spectrum(
-        found.values, found.vectors, mean, weight, n_rows, total, found.residual, limit, found.residuals, outside
+        found.values, found.vectors, mean, weight, n_rows, total, found.residual, limit, found.residuals, outside, sums
     )
 
 
-def _first_moments(batch: Batch, shift: np.ndarray) -> tuple[float, int, np.ndarray, np.ndarray]:
-    """(sum of weights, rows of positive weight, sums and sums of squares about the shift)."""
+def _first_moments(batch: Batch, shift: np.ndarray) -> tuple[float, int, np.ndarray, float]:
+    """(sum of weights, rows of positive weight, sums of the columns and sum of all squares about the shift)."""
     w = np.ones(batch.n_rows) if batch.weight is None else batch.weight
     counted = (float(w.sum()), int(np.count_nonzero(w)))
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(batch.X):  # its shift is zero
             X = sp.csr_array(batch.X, dtype=np.float64)
-            return *counted, np.asarray(X.T @ w), np.asarray(X.multiply(X).T @ w)
+            each = np.square(X.data) if batch.weight is None else np.square(X.data) * np.repeat(w, np.diff(X.indptr))
+            return *counted, np.asarray(X.T @ w), float(each.sum())
         D = np.asarray(batch.X, dtype=np.float64) - shift
-        return *counted, w @ D, w @ np.square(D)
+        return *counted, w @ D, float((w @ np.square(D)).sum())
 
 
 def _scatter_product(batch: Batch, mean: np.ndarray, V: np.ndarray) -> tuple[np.ndarray]:

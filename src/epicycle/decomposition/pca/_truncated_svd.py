@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
-import scipy.sparse as sp
 
-from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, Real
 from epicycle.core._random import stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.data import Batch
 from epicycle.decomposition.pca._projection import Projection
 from epicycle.decomposition.pca._spectrum import by_products
 from epicycle.linalg._signs import oriented
@@ -124,19 +121,12 @@ class TruncatedSVD(Projection):
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         self.components_ = oriented(found.axes.T).T.astype(dtype)
         self.singular_values_ = np.sqrt(found.values).astype(dtype)
-        weight, sums, squares = engine.sum(_sums, data, self.components_.astype(np.float64), n_jobs=self.n_jobs)
-        spread = (squares / weight - (sums / weight) ** 2).clip(min=0.0)
-        total = float(spread[k:].sum())
-        self.explained_variance_ = spread[:k].astype(dtype)
-        self.explained_variance_ratio_ = (spread[:k] / total if total > 0 else np.zeros(k)).astype(dtype)
+        assert found.sums is not None
+        # Sums of squares along the axes are the squared singular values; the means follow from those of the columns.
+        means = found.axes @ (found.sums / found.weight)
+        spread = (found.values / found.weight - means**2).clip(min=0.0)
+        total = found.total / found.weight - float(np.square(found.sums / found.weight).sum())
+        self.explained_variance_ = spread.astype(dtype)
+        self.explained_variance_ratio_ = (spread / total if total > 0 else np.zeros(k)).astype(dtype)
         self._conclude_spectrum(found)
         return self
-
-
-def _sums(batch: Batch, axes: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """(weight, sums, sums of squares) of the coordinates, then of the columns."""
-    X, w = batch.X, np.ones(batch.n_rows) if batch.weight is None else batch.weight
-    Z = np.asarray(X @ axes.T)
-    squares = X.multiply(X) if sp.issparse(X) else np.square(np.asarray(X, dtype=np.float64))
-    sums = np.concatenate([w @ Z, np.asarray(X.T @ w).ravel()])
-    return float(w.sum()), sums, np.concatenate([w @ np.square(Z), np.asarray(squares.T @ w).ravel()])
