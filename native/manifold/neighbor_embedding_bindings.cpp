@@ -169,15 +169,16 @@ nb::object bound_fuzzy(RowMajor<double> distances, double target, int threads) {
     return nb::cast(matrix_out(p, n, k));
 }
 
-nb::tuple bound_sne(RowMajor<double> P, RowMajor<double> points, int threads) {
+nb::tuple bound_sne(RowMajor<double> P, RowMajor<double> both, RowMajor<double> points, int threads) {
     const std::size_t n = points.shape(0), dim = points.shape(1);
-    require(P.shape(0) == n && P.shape(1) == n, "manifold.sne: expected P (n, n) and points (n, d)");
+    require(P.shape(0) == n && P.shape(1) == n && both.shape(0) == n && both.shape(1) == n,
+            "manifold.sne: expected P and P + P' (n, n), and points (n, d)");
     const int size = team(threads);
     Buffer g(n * dim);
     double value = 0.0;
     {
         nb::gil_scoped_release nogil;
-        value = manifold::sne(P.data(), points.data(), n, dim, size, Interrupts{}, g.data.get());
+        value = manifold::sne(P.data(), both.data(), points.data(), n, dim, size, Interrupts{}, g.data.get());
     }
     return nb::make_tuple(value, matrix_out(g, n, dim));
 }
@@ -207,7 +208,7 @@ void bind_neighbor_embeddings(nb::module_ &m) {
     m.def("place", &bound_place, "points"_a.noconvert(), "edges"_a, "fixed"_a, "forces"_a, "threads"_a);
     m.def("calibrate", &bound_calibrate, "distances"_a, "perplexity"_a, "threads"_a);
     m.def("fuzzy", &bound_fuzzy, "distances"_a, "target"_a, "threads"_a);
-    m.def("sne", &bound_sne, "P"_a, "points"_a, "threads"_a);
+    m.def("sne", &bound_sne, "P"_a, "both"_a, "points"_a, "threads"_a);
 }
 
 }  // namespace epicycle

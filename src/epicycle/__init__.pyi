@@ -222,10 +222,12 @@ from .linear import (
 )
 from .manifold import (
     MDS as MDS,
+    SNE as SNE,
     TSNE as TSNE,
     ClassicalMDS as ClassicalMDS,
     Isomap as Isomap,
     LocallyLinearEmbedding as LocallyLinearEmbedding,
+    NeighborEmbedding as NeighborEmbedding,
     locally_linear_embedding as locally_linear_embedding,
     smacof as smacof,
 )

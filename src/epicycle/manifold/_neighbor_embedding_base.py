@@ -31,7 +31,7 @@ from epicycle.manifold._tsne_affinities import (
     require_square,
 )
 from epicycle.manifold._tsne_descent import FEW, Descent, Repulsion, Stage, descend
-from epicycle.manifold._tsne_start import start
+from epicycle.manifold._tsne_start import SPREAD, start
 from epicycle.metrics._distances import Distances
 from epicycle.spatial._metrics import is_precomputed
 from epicycle.spatial._options import SEARCH_PARAMETERS
@@ -61,7 +61,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
     sparse X those of the neighbours.""",
         "metric_params": "metric_params : dict, optional\n    More parameters of the metric.",
         "init": """init : {"pca", "random"} or array of shape (n_samples, n_components), default={default}
-    Where the rows start: their first principal components, or at random, with a spread of 1e-4.""",
+    Where the rows start: their first principal components, or at random, close together.""",
         "method": """method : {"auto", "fft", "barnes_hut", "exact"}, default={default}
     How the repulsion is computed: from a grid by Fourier transforms ("fft", two components), from a tree
     ("barnes_hut", up to three), or from all pairs, with the affinities of all pairs too ("exact"). "auto" takes all
@@ -150,9 +150,18 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         """The factor of attraction in the end."""
         return 1.0
 
+    def _spread(self) -> float:
+        """The spread of a start that is not given."""
+        return SPREAD
+
+    def _new_forces(self, n: int) -> _native.manifold.Forces:
+        """What acts upon a new row."""
+        return self._repulsion(n).forces(self._strength())
+
     def _value(self, affinities: Affinities, repulsion: Repulsion, attraction: float, Z: float) -> float:
         """The objective of the history."""
-        return self._strength() * attraction + repulsion.energy(Z) + affinities.entropy
+        entropy = affinities.entropy if repulsion.normalised else 0.0
+        return self._strength() * attraction + repulsion.energy(Z) + entropy
 
     # ---------------------------------------------------------------- the fit
 
@@ -166,7 +175,8 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         search = Search.among(data.X, self.metric, self.metric_params, self.n_jobs)
         affinities = self._affinities(search)
         rng = stream(seed_of(self.random_state), "embedding", "start")
-        descent = Descent.at(start(self.init, search.rows, int(self.n_components), rng), self._resume_state())
+        places = start(self.init, search.rows, int(self.n_components), rng, spread=self._spread())
+        descent = Descent.at(places, self._resume_state())
         repulsion, edges = self._repulsion(n), affinities.edges()
         rounds = -(-int(self.max_iter) // self._N_ITER_CHECK)
         monitor = self._monitor(rounds, lambda x: {"embedding_": x.reshape(n, -1).astype(np.float32)})
@@ -177,8 +187,8 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         )  # fmt: skip
         self._rows_, self._places_ = data.X.copy(), descent.points
         self.embedding_ = descent.points.astype(np.float32)
-        self._finish(descent)
-        self._conclude_descent(descent, monitor, self._balance(edges, repulsion, descent, self._quality(data.X)))
+        self._finish(descent.value)
+        self._conclude_descent(descent, monitor, self._balance(edges, repulsion, descent, quality_of(self, data.X)))
         return self
 
     def _conclude_descent(self, descent: Descent, monitor: Monitor, balance: Certificate) -> None:
@@ -198,7 +208,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         """
         return self.fit(X).embedding_
 
-    def _finish(self, descent: Descent) -> None:
+    def _finish(self, value: float) -> None:
         """Set what a member of the family reports besides."""
 
     def _checked_table(self, X: Any) -> ArrayData:
@@ -230,14 +240,6 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         if self.method == "fft" and k != 2:
             raise ParameterError(f"n_components={k}; expected 2 with method='fft', which has a grid in the plane")
         return self.method
-
-    def _quality(self, X: Any) -> str:
-        """How well neighbours are kept, in words."""
-        if is_precomputed(self.metric):
-            return self._judge(lambda rows: _given_rows(X, rows), 1, self.n_jobs)
-        unit = Search.among(X, self.metric, self.metric_params, self.n_jobs).rows
-        blocks = Distances(unit, unit, self.metric, dict(self.metric_params or {})).block
-        return self._judge(blocks, int(X.shape[1]), self.n_jobs)
 
     def _balance(self, edges: Any, repulsion: Repulsion, descent: Descent, quality: str) -> Certificate:
         threads = n_threads(math.inf, self.n_jobs)
@@ -282,7 +284,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         places = np.ascontiguousarray(np.einsum("ij,ijk->ik", p, fixed[rows]))
         first = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
         graph = sp.csr_array((p.ravel(), rows.ravel(), first), shape=(len(rows), n))
-        threads, forces = n_threads(math.inf, self.n_jobs), self._repulsion(n).forces(self._strength())
+        threads, forces = n_threads(math.inf, self.n_jobs), self._new_forces(n)
         _native.manifold.place(places, edges_of(graph), fixed, forces, threads)
         same = distances[:, 0] <= _SAME * distances[:, -1]
         places[same] = fixed[rows[same, 0]]
@@ -294,6 +296,15 @@ def _without_push(repulsion: Repulsion, attraction: float) -> _native.manifold.F
         "barnes_hut" if repulsion.method == "fft" else repulsion.method, repulsion.freedom, 1.0, factor=0.0
     )
     return alone.forces(attraction)
+
+
+def quality_of(model: Any, X: Any) -> str:
+    """Set how well an embedding keeps the neighbours of rows X; in words."""
+    if is_precomputed(model.metric):
+        return str(model._judge(lambda rows: _given_rows(X, rows), 1, model.n_jobs))
+    unit = Search.among(X, model.metric, model.metric_params, model.n_jobs).rows
+    blocks = Distances(unit, unit, model.metric, dict(model.metric_params or {})).block
+    return str(model._judge(blocks, int(X.shape[1]), model.n_jobs))
 
 
 def _given_rows(X: Any, rows: Any) -> np.ndarray:

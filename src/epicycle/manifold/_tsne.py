@@ -17,7 +17,7 @@ from epicycle.core._parameters import Domain, Integer
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.manifold._neighbor_embedding_base import NeighborEmbeddingBase
 from epicycle.manifold._tsne_affinities import Affinities, Search, conditional, gaussian, neighbor_count
-from epicycle.manifold._tsne_descent import Descent, Repulsion, Stage, grid_step
+from epicycle.manifold._tsne_descent import Repulsion, Stage, grid_step
 
 
 class TSNE(NeighborEmbeddingBase):
@@ -121,5 +121,5 @@ class TSNE(NeighborEmbeddingBase):
         stages = [Stage(first, float(self.early_exaggeration), 0.5, self.learning_rate_, first)] if first else []
         return [*stages, Stage(last, 1.0, 0.8, self.learning_rate_, int(self.n_iter_without_progress))]
 
-    def _finish(self, descent: Descent) -> None:
-        self.kl_divergence_ = descent.value
+    def _finish(self, value: float) -> None:
+        self.kl_divergence_ = value
