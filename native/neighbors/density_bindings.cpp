@@ -1,6 +1,7 @@
-// Bindings of kernel density estimates.
+// Bindings of what walks a kd-tree: kernel density estimates, nearest rows.
 #include "core/binding.hpp"
 #include "neighbors/kernel_density.hpp"
+#include "neighbors/nearest_rows.hpp"
 #include "spatial/with_norm.hpp"
 
 namespace epicycle {
@@ -35,6 +36,24 @@ std::integral_constant<Metric, M> metric_of(const Norm<M> &) {
 }  // namespace
 
 void bind_kernel_density(nb::module_ &m) {
+    m.def(
+        "nearest_by_tree",
+        [](RowMajor<double> X, RowMajor<double> Q, int metric, double power, std::size_t k, int threads) {
+            constexpr const char *expected =
+                "nearest_by_tree: expected X (n, p) with 0 < k <= n, Q (m, p), a metric from 0 to 3, power >= 1";
+            const std::size_t n = X.shape(0), p = X.shape(1), m = Q.shape(0);
+            require(n > 0 && p > 0 && k > 0 && k <= n && Q.shape(1) == p, expected);
+            const int size = team(threads);
+            std::vector<std::int64_t> out(m * k);
+            with_norm(metric, power, expected, [&](auto norm) {
+                nb::gil_scoped_release nogil;
+                const KdTree tree(X.data(), n, p);
+                nearest_rows(tree, norm, Q.data(), m, k, out.data(), size, Interrupts{});
+            });
+            return array_out(std::move(out), m, k);
+        },
+        "X"_a.noconvert(), "Q"_a.noconvert(), "metric"_a, "power"_a, "k"_a, "threads"_a,
+        "The k rows of X nearest to every row of Q, in any order; of those at the same distance any.");
     nb::class_<WeightedTree>(m, "WeightedTree")
         .def(
             "__init__",

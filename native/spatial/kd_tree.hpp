@@ -188,6 +188,7 @@ class Nearest {
 public:
     explicit Nearest(std::size_t k) : k(k) { heap.reserve(k + 1); }
     void clear() { heap.clear(); }
+    const std::vector<std::pair<double, std::size_t>> &found() const { return heap; }
     double limit() const { return heap.size() < k ? std::numeric_limits<double>::infinity() : heap.front().first; }
     void offer(double distance, std::size_t i) {
         if (heap.size() == k) {

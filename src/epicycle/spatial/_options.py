@@ -32,8 +32,8 @@ class SearchArguments(SharedArguments, total=False):
 
 SEARCH_DOCS: Mapping[str, str] = {
     "algorithm": """algorithm : {"auto", "brute", "kd_tree", "ball_tree"}, default={default}
-    "auto" takes a tree for up to eight columns; "ball_tree" walks the tree of "kd_tree", or searches by brute force
-    where the metric has none. The result is the same.""",
+    "auto" takes a tree for up to eight columns, ten from 50,000 rows on; "ball_tree" walks the tree of "kd_tree", or
+    searches by brute force where the metric has none. The result is the same.""",
     "leaf_size": """leaf_size : int, default={default}
     Accepted for compatibility; the result does not depend on it.""",
     "metric": """metric : str, callable or DistanceMetric, default={default}

@@ -30,6 +30,7 @@ from epicycle.spatial._brute_force import (
 from epicycle.spatial._metric import CHEBYSHEV, COSINE, EUCLIDEAN, MANHATTAN, MINKOWSKI, RANGE, Metric
 
 _TREE_COLUMNS = 8  # up to which a tree is faster
+_WIDE_COLUMNS, _MANY_ROWS = 10, 50_000  # the same for many rows, of which products have to look at all
 # How many powers of ten smaller than the largest a difference that matters is.
 _DIGITS = 16.0
 _TIE = 1e-12  # relative difference of distances below which a tree may order rows either way
@@ -56,7 +57,8 @@ def tree_pays(X: Any, k: int, metric: Metric, algorithm: str) -> bool:
     """Whether a tree of the rows X is walked for k neighbours."""
     if algorithm == "brute" or sp.issparse(X) or metric.kind == COSINE or metric.power < 1:
         return False
-    return algorithm != "auto" or (X.shape[1] <= _TREE_COLUMNS and X.shape[0] > 4 * k)
+    n, p = X.shape
+    return algorithm != "auto" or (p <= (_WIDE_COLUMNS if n >= _MANY_ROWS else _TREE_COLUMNS) and n > 4 * k)
 
 
 def nearest_in_blocks(
@@ -226,13 +228,11 @@ def within_radius_by_tree(
 
 
 def _by_tree(X: np.ndarray, Q: np.ndarray, k: int, metric: Metric, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-    tree = cKDTree(np.asarray(X, dtype=np.float64), balanced_tree=len(X) < 1 << 15)
-    order = {EUCLIDEAN: 2.0, MANHATTAN: 1.0, CHEBYSHEV: np.inf}.get(metric.kind, metric.power)
     # One neighbour more than asked for shows whether the k-th has ties.
     more = min(k + 1, len(X))
     threads = n_threads(200.0 * len(Q) * k, n_jobs)
-    _, rows = tree.query(np.asarray(Q, dtype=np.float64), k=more, p=order, workers=threads)
-    rows = np.ascontiguousarray(rows.reshape(len(Q), more), dtype=np.int64)
+    points, queries = (np.ascontiguousarray(A, dtype=np.float64) for A in (X, Q))
+    rows = _native.neighbors.nearest_by_tree(points, queries, metric.kind, metric.power, more, threads)
     if Q.dtype != X.dtype:
         Q, X = Q.astype(np.float64), X.astype(np.float64)
     X, Q = np.ascontiguousarray(X), np.ascontiguousarray(Q)
