@@ -16,6 +16,8 @@
 
 namespace epicycle {
 
+constexpr int AHEAD = 6;  // entries of a sparse row whose factors are fetched ahead
+
 struct Quadratics {
     std::size_t k;
     const double *G;            // (k, k), symmetric
@@ -82,8 +84,12 @@ EPICYCLE_INLINE void descend_sparse(const Quadratics &q, const Csr<T, I> &X, con
                                     const double *weight, double *c, std::size_t from, std::size_t to, Descent &sums) {
     for (std::size_t i = from; i < to; ++i) {
         std::fill(c, c + q.k, 0.0);
-        for (I a = X.indptr[i]; a < X.indptr[i + 1]; ++a)
+        const I last = X.indptr[i + 1] - 1;
+        for (I a = X.indptr[i]; a <= last; ++a) {
+            const double *next = F + static_cast<std::size_t>(X.indices[std::min<I>(a + AHEAD, last)]) * q.k;
+            for (std::size_t s = 0; s < q.k; s += 8) __builtin_prefetch(next + s);  // F is larger than the near caches
             add_multiple(F + static_cast<std::size_t>(X.indices[a]) * q.k, static_cast<double>(X.data[a]), q.k, c);
+        }
         add_row(q, c, c + q.k, W + i * q.k, weight ? weight[i] : 1.0, sums);
     }
 }

@@ -1,6 +1,7 @@
-// Bindings of non-negative factors.
+// Bindings of non-negative factors and of sparse codes.
 #include "core/binding.hpp"
 #include "decomposition/coordinate_descent.hpp"
+#include "decomposition/sparse_codes.hpp"
 
 namespace epicycle {
 
@@ -85,6 +86,51 @@ void bind_factors(nb::module_ &m) {
             },
             "X"_a, "W"_a, "F"_a);
     });
+    m.def(
+        "lasso_codes",
+        [](RowMajor<double> G, RowMajor<double> C, Vector<double> squares, double alpha, bool positive,
+           std::int64_t sweeps, double tol, InOut2<double> W) {
+            constexpr const char *expected =
+                "lasso_codes: expected G (k, k), C (n, k), squares (n,), alpha >= 0, sweeps >= 0, W (n, k)";
+            const std::size_t n = C.shape(0), k = C.shape(1);
+            require(G.shape(0) == k && G.shape(1) == k && squares.shape(0) == n && W.shape(0) == n && W.shape(1) == k &&
+                        alpha >= 0.0 && sweeps >= 0,
+                    expected);
+            Buffer gaps(n);
+            std::vector<double> q(k);
+            {
+                nb::gil_scoped_release nogil;
+                const Interrupts interrupt;
+                for (std::size_t i = 0; i < n; ++i) {
+                    interrupt();
+                    const double xx = squares.data()[i];
+                    gaps.data[i] = lasso_code({G.data(), k}, C.data() + i * k, xx, alpha, positive, sweeps,
+                                              0.5 * tol * xx, W.data() + i * k, q.data());
+                }
+            }
+            return vector_out(gaps, n);
+        },
+        "G"_a, "C"_a, "squares"_a, "alpha"_a, "positive"_a, "sweeps"_a, "tol"_a, "W"_a.noconvert());
+    m.def(
+        "greedy_codes",
+        [](RowMajor<double> G, RowMajor<double> C, std::size_t count, bool by_angle) {
+            constexpr const char *expected = "greedy_codes: expected G (k, k), C (n, k), 1 <= count <= k";
+            const std::size_t n = C.shape(0), k = C.shape(1);
+            require(G.shape(0) == k && G.shape(1) == k && count >= 1 && count <= k, expected);
+            Buffer W(n * k);
+            std::vector<double> q(k);
+            {
+                nb::gil_scoped_release nogil;
+                const Interrupts interrupt;
+                for (std::size_t i = 0; i < n; ++i) {
+                    interrupt();
+                    const auto code = by_angle ? lars_code : omp_code;
+                    code({G.data(), k}, C.data() + i * k, count, W.data.get() + i * k, q.data());
+                }
+            }
+            return matrix_out(W, n, k);
+        },
+        "G"_a, "C"_a, "count"_a, "by_angle"_a);
 }
 
 }  // namespace epicycle

@@ -60,6 +60,8 @@ LIGHT = {
     "GaussianMixture": {"n_components": 4},
     "MultinomialMixture": {"n_components": 4},
     "PoissonMixture": {"n_components": 4},
+    "MiniBatchDictionaryLearning": {"n_components": 2, "batch_size": 100, "transform_algorithm": "lasso_lars"},
+    "DictionaryLearning": {"n_components": 2, "tol": 1e-4, "transform_algorithm": "lasso_lars"},
     # As many components as features is the default; their factors are far from unique, and descents to them long.
     "MiniBatchNMF": {"n_components": 2, "tol": 1e-3, "fresh_restarts": True},
     "NMF": {"n_components": 2, "max_iter": 1000},

@@ -1,5 +1,7 @@
 """Non-negative factors: closed forms, other solvers of the same problem, descent at every round, engines, weights."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -57,21 +59,28 @@ def test_rows_are_those_of_non_negative_least_squares():
 @pytest.mark.parametrize(
     "settings", [{}, {"alpha_W": 0.01}, {"alpha_W": 0.02, "alpha_H": 0.01, "l1_ratio": 0.7}], ids=str
 )
-def test_no_worse_than_scikit_learn_from_the_same_start(settings):
+def test_stationary_points_are_those_of_scikit_learn(settings):
+    """Neither library goes on from where the other ended; which point that is depends on the start and the solver."""
     rng = np.random.default_rng(1)
-    reached = {"ours": [], "theirs": []}
-    for table in [X, HOLES] * 3:  # each has several stationary points
+    ends = {"init": "custom", "tol": 1e-7, "max_iter": 5000, **settings}
+    for table in (X, HOLES):
+        ours, theirs = NMF(4, **ends), peer.NMF(4, **ends)
         W, H = rng.random((150, 4)), rng.random((4, 24))
-        ours = NMF(4, init="custom", tol=1e-7, max_iter=5000, **settings)
         mine = ours.fit_transform(table, W=W, H=H)
-        theirs = peer.NMF(4, init="custom", tol=1e-7, max_iter=5000, **settings)
         other = theirs.fit_transform(table, W=W.copy(), H=H.copy())
-        reached["ours"].append(objective(table, mine, ours.components_, **settings))
-        reached["theirs"].append(objective(table, other, theirs.components_, **settings))
-        assert ours.history_.objective[-1] == pytest.approx(reached["ours"][-1], rel=1e-9)
+        reached = [
+            objective(table, mine, ours.components_, **settings),
+            objective(table, other, theirs.components_, **settings),
+        ]
+        assert ours.history_.objective[-1] == pytest.approx(reached[0], rel=1e-9)
         assert ours.reconstruction_err_ == pytest.approx(np.linalg.norm(table - mine @ ours.components_), rel=1e-9)
-    for start in (0, 1):
-        assert min(reached["ours"][start::2]) <= min(reached["theirs"][start::2]) * (1 + 1e-5)
+        on, back = peer.NMF(4, **ends | {"max_iter": 50}), NMF(4, **ends | {"max_iter": 50})
+        with ep.config(on_nonconvergence="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from_ours = on.fit_transform(table, W=mine.copy(), H=ours.components_.copy())
+            from_theirs = back.fit_transform(table, W=other.copy(), H=theirs.components_.copy())
+        assert objective(table, from_ours, on.components_, **settings) >= reached[0] * (1 - 1e-6)
+        assert objective(table, from_theirs, back.components_, **settings) >= reached[1] * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("penalty", [(0.0, 0.0), (0.01, 0.0), (0.01, 0.6)], ids=str)
@@ -233,7 +242,11 @@ def test_frames_types_and_refusals():
     assert list(model.get_feature_names_out()) == ["nmf0", "nmf1", "nmf2"]
     assert_allclose(model.components_, NMF(3, random_state=0).fit(HOLES).components_, rtol=1e-3, atol=1e-4)
     assert NMF(2, random_state=0).fit(np.zeros((5, 3))).reconstruction_err_ == 0
-    for bad, words in ((-X, "Negative values in data passed to NMF"), (X * 1e150, r"1e\+100"), (X * 1e-150, "1e-100")):
+    for bad, words in (
+        (-X, "Negative values in data passed to NMF"),
+        (X * 1e150, r"X: a largest entry .* 1e\+70"),
+        (X * 1e-150, "1e-70"),
+    ):
         with pytest.raises(DataError, match=words):
             NMF(2).fit(bad)
     with pytest.raises(DataError, match="Negative"):

@@ -46,6 +46,8 @@ MODULES = (
 #: Modules of scikit-learn whose functions are replaced by those of a package of ours.
 PACKAGES = {"manifold": "metrics", "manifold._t_sne": "metrics", "metrics.cluster": "metrics"}
 FUNCTIONS = {
+    "dict_learning",
+    "dict_learning_online",
     "enet_path",
     "fastica",
     "lars_path",
@@ -58,6 +60,7 @@ FUNCTIONS = {
     "orthogonal_mp_gram",
     "ridge_regression",
     "smacof",
+    "sparse_encode",
     "ward_tree",
 }
 

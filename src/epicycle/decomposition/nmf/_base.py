@@ -17,7 +17,7 @@ from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
 from epicycle.decomposition.nmf._divergence import NAMES, Penalty, beta_of
 from epicycle.decomposition.nmf._multiplicative import Divergence
-from epicycle.decomposition.nmf._starts import Extent, starting_factors
+from epicycle.decomposition.nmf._starts import Extent, balanced, starting_factors
 
 NO_PROOF = "no proof of a global optimum"
 MEANING = f"projected gradient of both factors relative to that at the start: a stationary point; {NO_PROOF}"
@@ -157,7 +157,7 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
                 stacklevel=4,
             )
         k = p if k in (None, "auto") else int(k)
-        return starting_factors(data, extent, k, self.init, seed, self.n_jobs)
+        return balanced(data, *starting_factors(data, extent, k, self.init, seed, self.n_jobs), self.n_jobs)
 
     def _refuse_zeros(self, extent: Extent) -> None:
         if beta_of(self.beta_loss) <= 0 and extent.least == 0:

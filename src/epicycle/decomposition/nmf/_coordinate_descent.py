@@ -7,7 +7,6 @@ sweeps of coordinate descent for one product with X (Gillis and Glineur 2012), a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,39 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle._native import decomposition as native
-from epicycle.core._monitor import Monitor
 from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch
+from epicycle.decomposition._rounds import Rounds
+from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf._divergence import Penalty, dense
-from epicycle.decomposition.nmf._row_factors import RowFactors
 
-SWEEPS, SHARE = 10, 0.05  # most sweeps for one product, and the share of the violation that is left to the next
+SWEEPS, SHARE = 4, 0.3  # most sweeps for one product, and the share of the violation that is left to the next
+_AHEAD = 0.5  # how far the second round starts ahead of the first, in steps of H
 NEARLY = 1e-8  # of the gradient at zero: a start nearer than this to a stationary point is measured by that
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """How long rounds go on, who is told of them, and what an earlier run that was stopped has left."""
-
-    tol: float
-    max_iter: int
-    monitor: Monitor
-    x: Callable[[], np.ndarray]
-    keep: Callable[[], Mapping[str, Any]] | None  # all that is needed to go on, except the numbers of the loop
-    earlier: Mapping[str, Any] | None = None
-
-    @property
-    def done(self) -> int:
-        return 0 if self.earlier is None else int(self.earlier["round"])
-
-    def known(self, name: str) -> float | None:
-        return None if self.earlier is None else float(self.earlier[name])
-
-    def record(self, round_: int, value: float, relative: float, **numbers: float) -> bool:
-        """Tell the monitor of a round; True asks to stop."""
-        keep = self.keep
-        state = None if keep is None else lambda: {**keep(), "round": round_, **numbers}
-        return self.monitor(round_, self.x(), objective=value, state=state, stationarity=relative)
 
 
 @dataclass
@@ -83,7 +58,15 @@ class Halves:
         violation, self.cross = native.descend_products(self.Bt, G, self.on_H.l1, order, sweeps, SHARE, None, Ht)
         return violation
 
+    def round(self, Ht: np.ndarray, number: int) -> tuple[float, float]:
+        """Move both factors; returns (violation found by the two halves, objective after them)."""
+        k = Ht.shape[1]
+        violation = self.move_rows(Ht, self.order(k, number, 0), SWEEPS)
+        violation += self.move_columns(Ht, self.order(k, number, 1), SWEEPS)
+        return violation, self.value(Ht)
+
     def gradient_at_zero(self) -> float:
+        """The gradient of H at zero, which measures starts that are nearly stationary."""
         return float(self.Bt.sum())
 
     def value(self, Ht: np.ndarray) -> float:
@@ -126,19 +109,30 @@ def halves_of(rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, se
 
 
 def alternate(halves: Halves, Ht: np.ndarray, run: Rounds) -> Factorization:
-    """Rounds until the projected gradient is `tol` of that at the start; Ht is changed in place."""
-    k = Ht.shape[1]
-    plain = np.arange(k)
+    """Rounds until the projected gradient is `tol` of that at the start; Ht is changed in place.
+
+    A round starts ahead of H, in the direction of the last one (Ang and Gillis 2019). Where it ends higher than the
+    round before, it is made again from H itself, from where it cannot.
+    """
+    plain = np.arange(Ht.shape[1])
     reason, value, relative, round_ = "max_iter", np.inf, np.inf, run.done
-    start = run.known("start")
+    start, ahead = run.known("start"), run.known("ahead") or _AHEAD
+    before: np.ndarray | None = None  # H of the round before, where it gives a direction
     for round_ in range(run.done + 1, run.max_iter + 1):
-        violation = halves.move_rows(Ht, halves.order(k, round_, 0), SWEEPS)
-        violation += halves.move_columns(Ht, halves.order(k, round_, 1), SWEEPS)
+        here, rows = Ht.copy(), halves.rows.kept()
+        if before is not None:
+            np.maximum(Ht + ahead * (Ht - before), 0.0, out=Ht)
+        violation, reached = halves.round(Ht, round_)
+        if before is not None and not reached <= value:
+            Ht[:], before, ahead = here, None, ahead / 2
+            halves.rows.restore(rows)
+            violation, reached = halves.round(Ht, round_)
+        else:
+            before, ahead = here, min(1.05 * ahead, 1.0)
         if start is None:
             start = max(violation, NEARLY * halves.gradient_at_zero())
-        value = halves.value(Ht)
-        relative = violation / start if start > 0 else 0.0
-        if run.record(round_, value, relative, start=start):
+        value, relative = reached, violation / start if start > 0 else 0.0
+        if run.record(round_, value, relative, start=start, ahead=ahead):
             reason = "stopped"
             break
         # both halves found little to do: without moving anything, what is left at this point?

@@ -16,6 +16,8 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
+from epicycle.decomposition._row_factors import RowFactors
+from epicycle.decomposition._watch import Watch
 from epicycle.decomposition.nmf._base import NO_PROOF, NonNegativeFactors
 from epicycle.decomposition.nmf._divergence import Penalty, divergence_of, weights
 from epicycle.decomposition.nmf._multiplicative import (
@@ -28,7 +30,6 @@ from epicycle.decomposition.nmf._multiplicative import (
     row_solutions,
 )
 from epicycle.decomposition.nmf._nmf import closest
-from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import Extent, extent_of
 
 
@@ -129,7 +130,7 @@ class MiniBatchNMF(NonNegativeFactors):
     def _fit(self, X: Any, sample_weight: Any, W: Any, H: Any) -> np.ndarray:
         data, extent = self._intake(X, sample_weight, reset=True)
         n, size = data.n_rows, min(int(self.batch_size), data.n_rows)
-        watch, earlier = _Watch(extent.weight, float(self.tol), self.max_no_improvement), self._resume_state()
+        watch, earlier = Watch(extent.weight, float(self.tol), self.max_no_improvement), self._resume_state()
         if earlier is None:
             rows, Ht = self._start(data, extent, W, H, seed_of(self.random_state))
             self._begin(Ht, size / n, extent)
@@ -152,9 +153,9 @@ class MiniBatchNMF(NonNegativeFactors):
         for step in range(self.n_steps_, most):
             batch, before = batches[step % len(batches)], Ht.copy()
             part = rows[batch.start : batch.start + batch.n_rows]
-            cost = self._step(batch, None if self.fresh_restarts else part, Ht, by)
+            cost = self._checked_step(batch, None if self.fresh_restarts else part, Ht, by)
             self.n_steps_ += 1
-            ended = cost is not None and watch(cost, batch.total_weight, Ht, before)
+            ended = cost is not None and watch(cost, batch.total_weight, _change(Ht, before))
             stop = monitor(self.n_steps_, Ht.T.ravel(), objective=watch.smoothed, state=state, change=watch.change)
             if ended or stop:
                 reason = "converged" if ended else "stopped"
@@ -201,7 +202,7 @@ class MiniBatchNMF(NonNegativeFactors):
             Ht = np.ascontiguousarray(self.components_.T, dtype=np.float64)
             self._num_, self._den_ = self._num_.copy(), self._den_.copy()  # the old state stays as it is
         before = Ht.copy()
-        cost = self._step(data.rows(0, data.n_rows), None, Ht, self._divergence(Ht.shape[1]))
+        cost = self._checked_step(data.rows(0, data.n_rows), None, Ht, self._divergence(Ht.shape[1]))
         self._publish(Ht, data)
         self.n_steps_ += 1
         cost, change = 0.0 if cost is None else cost, _change(Ht, before)
@@ -229,6 +230,12 @@ class MiniBatchNMF(NonNegativeFactors):
     def _publish(self, Ht: np.ndarray, data: Data) -> None:
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         self.components_, self.n_components_ = np.ascontiguousarray(Ht.T, dtype=dtype), Ht.shape[1]
+
+    def _checked_step(self, batch: Batch, W: np.ndarray | None, Ht: np.ndarray, by: Divergence) -> float | None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = self._step(batch, W, Ht, by)
+        by.require_finite(Ht, 0.0 if cost is None else cost, 0.0 if W is None else W)
+        return cost
 
     def _step(self, batch: Batch, W: np.ndarray | None, Ht: np.ndarray, by: Divergence) -> float | None:
         """Update W (in place, where it goes on from the last pass) and Ht; returns the cost of the batch for a row.
@@ -276,35 +283,6 @@ class MiniBatchNMF(NonNegativeFactors):
 
     def _solved(self, data: Data, Ht: np.ndarray, by: Divergence, most: int) -> Any:
         return engine.map(closest, data, Ht, self._penalties(0.0)[0], by, float(self.tol), most, n_jobs=self.n_jobs)
-
-
-class _Watch:
-    """When mini-batches are at their end: H hardly changes, or the smoothed cost has not fallen for some steps."""
-
-    def __init__(self, weight: float, tol: float, patience: int | None) -> None:
-        self.weight, self.tol, self.patience = weight, tol, patience
-        self.smoothed, self.first, self.best, self.change, self.idle, self.steps = 0.0, 0.0, np.inf, np.inf, 0, 0
-
-    def numbers(self) -> list[float]:
-        return [self.smoothed, self.first, self.best, self.change, float(self.idle), float(self.steps)]
-
-    def resume(self, numbers: Any) -> None:
-        self.smoothed, self.first, self.best, self.change = (float(x) for x in numbers[:4])
-        self.idle, self.steps = int(numbers[4]), int(numbers[5])
-
-    def __call__(self, cost: float, weight: float, Ht: np.ndarray, before: np.ndarray) -> bool:
-        self.steps += 1
-        if self.steps == 1:  # H was that of the start
-            self.smoothed = self.first = cost
-            return False
-        share = min(weight / (self.weight + 1), 1.0)
-        self.smoothed = cost if self.steps == 2 else self.smoothed * (1 - share) + cost * share
-        self.change = _change(Ht, before)
-        if self.tol > 0 and self.change <= self.tol:
-            return True
-        self.idle = 0 if self.smoothed < self.best else self.idle + 1
-        self.best = min(self.best, self.smoothed)
-        return self.patience is not None and self.idle >= self.patience
 
 
 def _change(Ht: np.ndarray, before: np.ndarray) -> float:

@@ -21,9 +21,10 @@ import scipy.sparse as sp
 from epicycle._native import decomposition as native
 from epicycle.core._exceptions import ParameterError
 from epicycle.data import Batch
-from epicycle.decomposition.nmf._coordinate_descent import NEARLY, Factorization, Rounds
+from epicycle.decomposition._rounds import Rounds
+from epicycle.decomposition._row_factors import RowFactors
+from epicycle.decomposition.nmf._coordinate_descent import NEARLY, Factorization
 from epicycle.decomposition.nmf._divergence import Penalty, dense, divergence_of, weights
-from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import Extent
 
 CHECK = 10  # rounds between two looks at the decrease
@@ -44,6 +45,14 @@ class Divergence:
         if self.beta < 1:
             return 1.0 / (2.0 - self.beta)
         return 1.0 / (self.beta - 1.0) if self.beta > 2 else 1.0
+
+    def require_finite(self, *values: Any) -> None:
+        """Refuse what left floating point on the way."""
+        if not all(np.isfinite(value).all() for value in values):
+            raise ParameterError(
+                f"beta_loss={self.beta:g}: powers of the entries of X, or penalties, overflow; "
+                "scale X, alpha_W or alpha_H"
+            )
 
     def without_dust(self, A: np.ndarray, limit: float) -> np.ndarray:
         """For exponents up to `limit` entries that are nothing but rounding are zero."""
@@ -174,6 +183,13 @@ def _step(
     batch: Batch, W: np.ndarray, Ht: np.ndarray, on_W: Penalty, by: Divergence, move: bool
 ) -> tuple[float, float, float, np.ndarray, np.ndarray]:
     """(violation in W before, divergence and penalty of W after, sums for H after)."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `multiply`
+        return _summed(batch, W, Ht, on_W, by, move)
+
+
+def _summed(
+    batch: Batch, W: np.ndarray, Ht: np.ndarray, on_W: Penalty, by: Divergence, move: bool
+) -> tuple[float, float, float, np.ndarray, np.ndarray]:
     v = weights(batch)
     slopes = Approximation(batch.X, W, Ht, by).for_rows()
     violation = float(v @ slopes.violation(W, on_W, by.typical))
@@ -206,7 +222,9 @@ def multiply(
         violation += float(slopes.violation(Ht, on_H, by.typical).sum())
         value = divergence + penalty + on_H.of(Ht)
         if not np.isfinite(value):
-            raise ParameterError(f"beta_loss={by.beta:g}: powers of the entries of X overflow; scale X")
+            raise ParameterError(
+                f"beta_loss={by.beta:g}: powers of the entries of X overflow; scale X, alpha_W or alpha_H"
+            )
         Ht *= growth(slopes.num, slopes.den, Ht, on_H, by)
         by.without_dust(Ht, 1.0)
         relative, little = violation / first if first > 0 else 0.0, False
@@ -256,12 +274,14 @@ def row_solutions(batch: Batch, Ht: np.ndarray, on_W: Penalty, by: Divergence, t
     total = float(Ht.sum())
     W = np.repeat((sums / total if total > 0 else np.zeros_like(sums))[:, None], k, axis=1)
     active = np.arange(len(W))
-    for _ in range(max_iter):
-        moved = W[active]
-        move_rows(moved, Approximation(batch.X[active], moved, Ht, by).for_rows(), on_W, by)
-        change = np.linalg.norm(moved - W[active], axis=1)
-        W[active] = moved
-        active = active[change > tol * np.linalg.norm(moved, axis=1)]
-        if not len(active):
-            break
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(max_iter):
+            moved = W[active]
+            move_rows(moved, Approximation(batch.X[active], moved, Ht, by).for_rows(), on_W, by)
+            change = np.linalg.norm(moved - W[active], axis=1)
+            W[active] = moved
+            active = active[change > tol * np.linalg.norm(moved, axis=1)]
+            if not len(active):
+                break
+    by.require_finite(W)
     return W

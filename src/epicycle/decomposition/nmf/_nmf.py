@@ -17,10 +17,11 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, DaskData, Data, as_data
+from epicycle.decomposition._rounds import Rounds
+from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf import _coordinate_descent as descent, _multiplicative as multiplicative
 from epicycle.decomposition.nmf._base import MEANING, NonNegativeFactors, checked_factor
 from epicycle.decomposition.nmf._divergence import Penalty, beta_of, divergence_of
-from epicycle.decomposition.nmf._row_factors import RowFactors
 from epicycle.decomposition.nmf._starts import extent_of
 
 _MOST_SWEEPS = 100_000  # of coordinate descent on one row, which ends long before
@@ -137,7 +138,7 @@ class NMF(NonNegativeFactors):
         def kept() -> Mapping[str, Any]:
             return {"seed": seed, "W": rows.factors.copy(), "Ht": Ht.copy()}
 
-        run = descent.Rounds(
+        run = Rounds(
             float(self.tol),
             int(self.max_iter),
             monitor,

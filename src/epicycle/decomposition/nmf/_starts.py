@@ -20,7 +20,8 @@ from epicycle.data import Batch, Data
 from epicycle.decomposition.pca._spectrum import by_products
 from epicycle.stats._moments import refuse_non_finite
 
-LARGEST = 1e100  # entries beyond this, or all below its inverse: squares and products of factors leave floating point
+LARGEST = 1e70  # entries beyond this, or all below its inverse: squares and products of factors leave floating point
+HEAVIEST = 1e30  # sums of weights beyond this, or below its inverse, likewise
 _LEAST = 1e-6  # entries of NNDSVD below this share of the largest are zero
 _RESIDUAL, _PRODUCTS = 1e-4, 12  # how far products go for singular vectors that are only a start
 
@@ -58,8 +59,11 @@ def extent_of(data: Data, who: str, n_jobs: int | None) -> Extent:
         raise DataError(f"Negative values in data passed to {who}: X has {least:g}; expected none below 0")
     if largest > LARGEST or 0 < largest < 1 / LARGEST:
         raise DataError(f"X: a largest entry of {largest:g}; expected one between {1 / LARGEST:g} and {LARGEST:g}")
-    if weight <= 0:
-        raise DataError("sample_weight: all weights are zero; expected some above 0")
+    if not 1 / HEAVIEST <= weight <= HEAVIEST:
+        raise DataError(
+            f"sample_weight: a sum of {weight:g}; expected one between {1 / HEAVIEST:g} and {HEAVIEST:g}: multiply all "
+            "by a common factor"
+        )
     return Extent(n, weight, total, squares, least, largest, data.n_features)
 
 
@@ -105,6 +109,29 @@ def starting_factors(
             zero = A == 0
             A[zero] = np.abs(extent.mean * rng.standard_normal(int(zero.sum())) / 100)
     return W, Ht
+
+
+def balanced(data: Data, W: np.ndarray, Ht: np.ndarray, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Both factors times a number, so that WH has the size that fits best, and they have equal norms.
+
+    Gradients at the start, which later ones are measured by, then say something about the problem: those of factors
+    ten times too large are a thousand times too large.
+    """
+    cross, A = engine.sum(_products, data, W, Ht, n_jobs=n_jobs)
+    square = float(np.vdot(A, Ht.T @ Ht))
+    if not (cross > 0 and square > 0 and np.isfinite(square)):
+        return W, Ht
+    size = cross / square
+    ratio = np.sqrt(float(np.trace(A)) / float(np.vdot(Ht, Ht)) / size)
+    root = np.sqrt(ratio) if ratio > 0 else 1.0
+    return W * (np.sqrt(size) / root), Ht * (np.sqrt(size) * root)
+
+
+def _products(batch: Batch, W: np.ndarray, Ht: np.ndarray) -> tuple[float, np.ndarray]:
+    """(sum of v_i x_i'H'w_i, W'VW)."""
+    rows = W[batch.start : batch.start + batch.n_rows]
+    vW = rows if batch.weight is None else batch.weight[:, None] * rows
+    return float(np.vdot(np.asarray(batch.X @ Ht, dtype=np.float64), vW)), rows.T @ vW
 
 
 def _from_singular_vectors(data: Data, k: int, seed: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -37,6 +37,17 @@ class RowFactors:
         self._states = self._states.map(_moved, function, parameters)
         return self._states.sum(_sums)
 
+    def kept(self) -> Any:
+        """What `restore` needs to come back to W as it is now."""
+        return self._W.copy() if self._states is None else self._states
+
+    def restore(self, kept: Any) -> None:
+        """Go back to an earlier W."""
+        if self._states is None:
+            self._W[:] = kept
+        else:
+            self._states = kept
+
     @property
     def factors(self) -> np.ndarray:
         """The rows of this process; on a cluster they stay there."""

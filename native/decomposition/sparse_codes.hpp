@@ -1,0 +1,172 @@
+// Sparse codes w of a row x over the atoms of a dictionary, from G = DD', c = Dx and x'x alone:
+//
+//     lasso   minimise 1/2 w'Gw - c'w + alpha |w|_1, by coordinate descent until the duality gap is small
+//     omp     the atom most correlated with the residual joins, then least squares on all that have joined
+//     lars    least angles: the active atoms keep equal correlations, until the next one catches up
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace epicycle {
+
+struct Gram {
+    const double *G;
+    std::size_t k;
+    const double *row(std::size_t t) const { return G + t * k; }
+    double square(std::size_t t) const { return G[t * k + t]; }
+};
+
+// Moves w, and leaves q = c - Gw; returns the duality gap at the end.
+inline double lasso_code(const Gram &D, const double *c, double xx, double alpha, bool positive, std::int64_t sweeps,
+                         double target, double *w, double *q) {
+    const std::size_t k = D.k;
+    std::copy(c, c + k, q);
+    for (std::size_t t = 0; t < k; ++t)
+        if (w[t] != 0.0)
+            for (std::size_t s = 0; s < k; ++s) q[s] -= w[t] * D.row(t)[s];
+    const auto gap = [&] {
+        // r = x - D'w scaled into the dual set: s r with s |D r| <= alpha
+        double wc = 0.0, wq = 0.0, size = 0.0, most = 0.0;
+        for (std::size_t t = 0; t < k; ++t) {
+            wc += w[t] * c[t], wq += w[t] * q[t], size += std::abs(w[t]);
+            most = std::max(most, positive ? q[t] : std::abs(q[t]));
+        }
+        const double rr = std::max(xx - wc - wq, 0.0), rx = xx - wc;
+        double s = rr > 0.0 ? rx / rr : 1.0;
+        if (most > 0.0) s = std::min(s, alpha / most);
+        if (!positive && most > 0.0) s = std::max(s, -alpha / most);
+        s = std::max(s, 0.0);
+        return std::max(0.5 * rr + alpha * size - s * rx + 0.5 * s * s * rr, 0.0);
+    };
+    double left = gap();
+    for (std::int64_t sweep = 0; sweep < sweeps && left > target; ++sweep) {
+        bool moved = false;
+        for (std::size_t t = 0; t < k; ++t) {
+            const double square = D.square(t);
+            if (!(square > 0.0)) continue;
+            const double at = q[t] + square * w[t];
+            double next = 0.0;
+            if (at > alpha)
+                next = (at - alpha) / square;
+            else if (at < -alpha && !positive)
+                next = (at + alpha) / square;
+            const double step = next - w[t];
+            if (step == 0.0) continue;
+            moved = true;
+            w[t] = next;
+            const double *row = D.row(t);
+            for (std::size_t s = 0; s < k; ++s) q[s] -= step * row[s];
+        }
+        left = gap();
+        if (!moved) break;  // rounding is all that is left
+    }
+    return left;
+}
+
+// Cholesky's factor of the Gram matrix of atoms that join one by one.
+class Joined {
+public:
+    explicit Joined(std::size_t most) : most(most), L(most * most) { atoms.reserve(most); }
+    std::vector<std::size_t> atoms;
+
+    // False where the atom depends on those before it.
+    bool join(const Gram &D, std::size_t t) {
+        const std::size_t n = atoms.size();
+        double rest = D.square(t);
+        double *row = L.data() + n * most;
+        for (std::size_t i = 0; i < n; ++i) {
+            double sum = D.row(t)[atoms[i]];
+            for (std::size_t j = 0; j < i; ++j) sum -= row[j] * L[i * most + j];
+            row[i] = sum / L[i * most + i];
+            rest -= row[i] * row[i];
+        }
+        if (!(rest > 1e-10 * D.square(t))) return false;
+        row[n] = std::sqrt(rest);
+        atoms.push_back(t);
+        return true;
+    }
+    void solve(std::vector<double> &x) const {
+        const std::size_t n = atoms.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < i; ++j) x[i] -= L[i * most + j] * x[j];
+            x[i] /= L[i * most + i];
+        }
+        for (std::size_t i = n; i-- > 0;) {
+            for (std::size_t j = i + 1; j < n; ++j) x[i] -= L[j * most + i] * x[j];
+            x[i] /= L[i * most + i];
+        }
+    }
+
+private:
+    std::size_t most;
+    std::vector<double> L;
+};
+
+inline void omp_code(const Gram &D, const double *c, std::size_t count, double *w, double *q) {
+    const std::size_t k = D.k;
+    std::copy(c, c + k, q);
+    std::fill(w, w + k, 0.0);
+    Joined joined(count);
+    std::vector<char> used(k, 0);
+    std::vector<double> x;
+    const double largest =
+        std::abs(*std::max_element(c, c + k, [](double a, double b) { return std::abs(a) < std::abs(b); }));
+    while (joined.atoms.size() < count) {
+        std::size_t best = k;
+        for (std::size_t t = 0; t < k; ++t)
+            if (!used[t] && (best == k || std::abs(q[t]) > std::abs(q[best]))) best = t;
+        if (best == k || !(std::abs(q[best]) > 1e-14 * largest)) break;
+        used[best] = 1;
+        if (!joined.join(D, best)) continue;
+        x.assign(joined.atoms.size(), 0.0);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = c[joined.atoms[i]];
+        joined.solve(x);
+        std::copy(c, c + k, q);
+        for (std::size_t i = 0; i < x.size(); ++i)
+            for (std::size_t s = 0; s < k; ++s) q[s] -= x[i] * D.row(joined.atoms[i])[s];
+    }
+    for (std::size_t i = 0; i < joined.atoms.size(); ++i) w[joined.atoms[i]] = x[i];
+}
+
+inline void lars_code(const Gram &D, const double *c, std::size_t count, double *w, double *q) {
+    const std::size_t k = D.k;
+    std::copy(c, c + k, q);
+    std::fill(w, w + k, 0.0);
+    Joined joined(count);
+    std::vector<char> used(k, 0);
+    std::vector<double> x, along(k);
+    double first = 0.0;
+    for (std::size_t t = 0; t < k; ++t) first = std::max(first, std::abs(c[t]));
+    while (joined.atoms.size() < count) {
+        std::size_t best = k;
+        for (std::size_t t = 0; t < k; ++t)
+            if (!used[t] && (best == k || std::abs(q[t]) > std::abs(q[best]))) best = t;
+        if (best == k || !(std::abs(q[best]) > 1e-14 * first)) break;
+        used[best] = 1;
+        if (!joined.join(D, best)) continue;
+        const double level = std::abs(q[best]);
+        x.assign(joined.atoms.size(), 0.0);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = q[joined.atoms[i]] > 0.0 ? 1.0 : -1.0;
+        joined.solve(x);
+        std::fill(along.begin(), along.end(), 0.0);  // how fast correlations change along x; 1 in the active atoms
+        for (std::size_t i = 0; i < x.size(); ++i)
+            for (std::size_t s = 0; s < k; ++s) along[s] += x[i] * D.row(joined.atoms[i])[s];
+        double step = level;  // to the least squares of the active atoms
+        for (std::size_t t = 0; t < k; ++t) {
+            if (used[t]) continue;
+            for (const double side : {1.0, -1.0}) {
+                const double rate = 1.0 - side * along[t];
+                if (rate > 1e-12) step = std::min(step, std::max((level - side * q[t]) / rate, 0.0));
+            }
+        }
+        for (std::size_t i = 0; i < x.size(); ++i) w[joined.atoms[i]] += step * x[i];
+        for (std::size_t s = 0; s < k; ++s) q[s] -= step * along[s];
+    }
+}
+
+}  // namespace epicycle
