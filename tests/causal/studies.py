@@ -51,4 +51,5 @@ def sandwich(equations, theta, h=1e-6):
         d[j] = h
         J[:, j] = (equations(theta + d).mean(0) - equations(theta - d).mean(0)) / (2 * h)
     inverse = np.linalg.inv(J)
-    return np.sqrt(np.diag(inverse @ (g.T @ g / n) @ inverse.T) / n)
+    variance = np.diag(inverse @ (g.T @ g / n) @ inverse.T) / n
+    return np.sqrt(np.maximum(variance, 0))  # of parameters that are zero in every sample rounding leaves -1e-20

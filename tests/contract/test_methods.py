@@ -78,7 +78,7 @@ LIGHT = {
     # Its default, RidgeCV, leaves out rows one by one, for which two equal rows are not one of weight 2.
     "StackingRegressor": {"estimators": FEW["regressor"], "cv": 3, "final_estimator": ep.Ridge()},
     # Its default perplexity is more than the checks have rows; scikit-learn does the same for its own.
-    "SNE": {"perplexity": 2.0},
+    "SNE": {"perplexity": 2.0, "tol": 1e-4},  # the rows of a hundred drift apart for thousands of steps
     "TSNE": {"perplexity": 2.0},
     "VotingClassifier": {"estimators": FEW["classifier"]},
     "VotingRegressor": {"estimators": FEW["regressor"]},

@@ -192,10 +192,11 @@ class KalmanFilter(StateSpaceModel):
         ahead = np.vstack([y, np.full((steps, y.shape[1]), np.nan)])
         given = self._given(ahead, u)
         _, pm, pc, _, _, _ = self._filtered(given, EVERYTHING)
-        C, V = (M if len(M) > 1 else np.broadcast_to(M, (len(ahead), *M.shape[1:])) for M in (given[2], given[4]))
-        mean = np.einsum("tij,tj->ti", C, pm) + given[6]
-        covariance = C @ pc @ C.swapaxes(1, 2) + V
-        return mean[len(y) :], covariance[len(y) :]
+        # Of the forecast steps alone: covariances of the first steps are infinite after a diffuse start.
+        C, d, V = (M[len(y) :] if len(M) > 1 else M for M in (given[2], given[6], given[4]))
+        mean = (C @ pm[len(y) :, :, None])[:, :, 0] + d
+        covariance = C @ pc[len(y) :] @ C.swapaxes(1, 2) + V
+        return mean, covariance
 
     def sample(self, steps: int, u: Any = None, *, random_state: Seed = None) -> tuple[Array, Array]:
         """States and observations drawn from the model.

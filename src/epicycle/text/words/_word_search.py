@@ -184,7 +184,7 @@ class WordSearch:
 
     def to_gensim(self) -> Any:
         """The vectors as gensim's `KeyedVectors`, where gensim is installed."""
-        from gensim.models import KeyedVectors  # type: ignore[import-not-found]  # not among our extras
+        from gensim.models import KeyedVectors
 
         found = KeyedVectors(self.vectors_.shape[1])
         found.add_vectors([str(w) for w in self.words_], np.asarray(self.vectors_, dtype=np.float32))
