@@ -26,6 +26,7 @@ from . import (
     mixture as mixture,
     naive_bayes as naive_bayes,
     neighbors as neighbors,
+    nets as nets,
     online as online,
     optim as optim,
     plot as plot,
@@ -257,6 +258,10 @@ from .neighbors import (
     RadiusNeighborsClassifier as RadiusNeighborsClassifier,
     RadiusNeighborsRegressor as RadiusNeighborsRegressor,
     RadiusNeighborsTransformer as RadiusNeighborsTransformer,
+)
+from .nets import (
+    MLPClassifier as MLPClassifier,
+    MLPRegressor as MLPRegressor,
 )
 from .select import (
     BackwardSelection as BackwardSelection,

@@ -1,0 +1,80 @@
+"""Networks that classify and networks that predict numbers: losses, scores on held-out rows, predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from epicycle.nets._base import NetEstimator
+from epicycle.optim import Logistic, Loss, Multinomial
+from epicycle.optim._losses import Squared
+from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
+
+
+class NetClassifier(ClassifierMixin, NetEstimator):  # type: ignore[misc]  # untyped mixin
+    """Base of the networks that give one of several classes to each row.
+
+    A subclass sets `classes_` and gives targets 0 .. K - 1 in `_training_rows`, and scores in `_scores`: of two classes
+    one column, of more one for each.
+    """
+
+    classes_: Any
+
+    @abstractmethod
+    def _scores(self, X: Any) -> np.ndarray:
+        """What the module makes of X, of shape (n, 1) or (n, K)."""
+
+    def _loss(self) -> Loss:
+        return Logistic() if len(self.classes_) == 2 else Multinomial()
+
+    def _strata(self, rows: Any) -> np.ndarray | None:
+        return np.asarray(rows.targets())
+
+    def _held_out_errors(self, outputs: np.ndarray, rows: Any) -> np.ndarray | None:
+        found = choose_class(outputs, np.arange(len(self.classes_)))
+        return np.asarray(found != rows.targets())
+
+    def _held_out_scores(self, outputs: np.ndarray, rows: Any) -> dict[str, float]:
+        wrong = self._held_out_errors(outputs, rows)
+        assert wrong is not None
+        return {"validation_score": 1.0 - float(np.average(wrong, weights=rows.weights()))}
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each row."""
+        return choose_class(self._scores(X), self.classes_)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, in the order of `classes_`."""
+        return probabilities(self._scores(X))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities."""
+        return log_probabilities(self._scores(X))
+
+
+class NetRegressor(RegressorMixin, NetEstimator):  # type: ignore[misc]  # untyped mixin
+    """Base of the networks that predict one number for each row, or several."""
+
+    #: Whether y was a vector.
+    _vector_: bool
+
+    @abstractmethod
+    def _predictions(self, X: Any) -> np.ndarray:
+        """What the module makes of X, of shape (n, k)."""
+
+    def _loss(self) -> Loss:
+        return Squared()
+
+    def _held_out_scores(self, outputs: np.ndarray, rows: Any) -> dict[str, float]:
+        from sklearn.metrics import r2_score
+
+        y = rows.targets()
+        return {"validation_score": float(r2_score(y, outputs.reshape(y.shape), sample_weight=rows.weights()))}
+
+    def predict(self, X: Any) -> Any:
+        """The predicted numbers, of the shape of y in `fit`."""
+        found = self._predictions(X)
+        return found[:, 0] if self._vector_ else found

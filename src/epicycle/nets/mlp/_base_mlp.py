@@ -1,0 +1,251 @@
+"""Shared by the multi-layer perceptrons: their arguments, their rows, their layers as arrays."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from epicycle import engine
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, Real
+from epicycle.data import Data
+from epicycle.nets._base import NetEstimator
+from epicycle.nets.training._options import NET_PARAMETERS, NetArguments, TrainingOptions
+
+ACTIVATIONS = ("identity", "logistic", "sigmoid", "tanh", "relu", "gelu")
+
+
+_SIZE = Integer(1)
+
+
+def _is_sizes(value: Any) -> bool:
+    many = isinstance(value, list | tuple | np.ndarray)
+    return all(map(_SIZE.accepts, value)) if many else _SIZE.accepts(value)
+
+
+MLP_PARAMETERS: Mapping[str, Domain] = {
+    **{name: domain for name, domain in NET_PARAMETERS.items() if name != "weight_decay"},
+    "hidden_layer_sizes": Described("a positive integer, or a list of them", _is_sizes),
+    "activation": Choice(*ACTIVATIONS),
+    "solver": Choice("sgd", "momentum", "adagrad", "adadelta", "rmsprop", "adam", "adamw"),
+    "alpha": Real(0),
+    "batch_size": AnyOf(Choice("auto"), Integer(1)),
+    "power_t": Real(0),
+    "shuffle": Boolean(),
+    "momentum": Real(0, 1),
+    "nesterovs_momentum": Boolean(),
+    "beta_1": Real(0, 1, inclusive=(True, False)),
+    "beta_2": Real(0, 1, inclusive=(True, False)),
+    "epsilon": Real(0, inclusive=False),
+    "dropout": Real(0, 1, inclusive=(True, False)),
+}
+
+MLP_DOCS: Mapping[str, str] = {
+    "hidden_layer_sizes": "hidden_layer_sizes : int or sequence of int, default={default}\n"
+    "    Units of each hidden layer.",
+    "activation": "activation : {'identity', 'logistic', 'sigmoid', 'tanh', 'relu', 'gelu'}, default={default}\n"
+    "    What follows each hidden layer; 'sigmoid' is another name of 'logistic'.",
+    "alpha": "alpha : float, default={default}\n"
+    "    Strength of the penalty alpha / (2 n) |W|^2 on the mean loss of a batch of n rows, as in scikit-learn; with\n"
+    "    'adamw' the decay of the weights.",
+    "batch_size": "batch_size : int or 'auto', default={default}\n"
+    "    Rows for each step; 'auto' is 200, or all where there are fewer.",
+    "power_t": "power_t : float, default={default}\n    The exponent of learning_rate='invscaling'.",
+    "shuffle": "shuffle : bool, default={default}\n    Whether each epoch visits the rows in another order.",
+    "momentum": "momentum : float, default={default}\n    Of solver='sgd': the share of the last step in the next.",
+    "nesterovs_momentum": "nesterovs_momentum : bool, default={default}\n"
+    "    Of solver='sgd': whether the gradient is taken after the momentum.",
+    "coefs_": "coefs_ : list of ndarray of shape (inputs, outputs)\n    Weights of each layer.",
+    "intercepts_": "intercepts_ : list of ndarray\n    Intercepts of each layer.",
+    "loss_": "loss_ : float\n    The mean loss of the last epoch, with the penalty.",
+    "best_loss_": "best_loss_ : float or None\n    The smallest mean loss of an epoch; None with early stopping.",
+    "loss_curve_": "loss_curve_ : list of float\n    The mean loss of each epoch, with the penalty.",
+    "validation_scores_": "validation_scores_ : list of float or None\n"
+    "    The score on the rows held out after each epoch; None without early stopping.",
+    "best_validation_score_": "best_validation_score_ : float or None\n"
+    "    The greatest of them, whose weights are kept; None without early stopping.",
+    "n_layers_": "n_layers_ : int\n    Layers, those of the inputs and of the outputs among them.",
+    "n_outputs_": "n_outputs_ : int",
+    "out_activation_": "out_activation_ : str\n    What follows the last layer: 'identity', 'logistic' or 'softmax'.",
+    "beta_1": "beta_1 : float, default={default}\n    Decay of the mean gradient, for 'adam' and 'adamw'.",
+    "beta_2": "beta_2 : float, default={default}\n    Decay of the mean squared gradient, for 'adam' and 'adamw'.",
+    "epsilon": "epsilon : float, default={default}\n    Added to the root of it, for 'adam' and 'adamw'.",
+    "dropout": "dropout : float, default={default}\n"
+    "    Probability with which the output of a hidden unit is set to zero in a training step.",
+}
+
+
+class MLPArguments(NetArguments, total=False):
+    """Arguments of both perceptrons beyond those that all networks have."""
+
+    alpha: float
+    power_t: float
+    shuffle: bool
+    momentum: float
+    nesterovs_momentum: bool
+    beta_1: float
+    beta_2: float
+    epsilon: float
+    dropout: float
+
+
+#: In scikit-learn's order, then ours.
+MLP_DEFAULTS: Mapping[str, Any] = {
+    "solver": "adam",
+    "alpha": 0.0001,
+    "batch_size": "auto",
+    "learning_rate": "constant",
+    "learning_rate_init": 0.001,
+    "power_t": 0.5,
+    "max_iter": 200,
+    "shuffle": True,
+    "random_state": None,
+    "tol": 1e-4,
+    "verbose": 0,
+    "warm_start": False,
+    "momentum": 0.9,
+    "nesterovs_momentum": True,
+    "early_stopping": False,
+    "validation_fraction": 0.1,
+    "beta_1": 0.9,
+    "beta_2": 0.999,
+    "epsilon": 1e-8,
+    "n_iter_no_change": 10,
+    "dropout": 0.0,
+    "warmup": 0.0,
+    "clip_norm": None,
+    "accumulate": 1,
+    "average": None,
+    "precision": "full",
+    "compile": False,
+    "device": "cpu",
+    "deterministic": False,
+}
+
+
+class MultiLayerPerceptron(NetEstimator):
+    """Base of `MLPClassifier` and `MLPRegressor`."""
+
+    _parameters: ClassVar[Mapping[str, Domain]] = MLP_PARAMETERS
+    _docs: ClassVar[Mapping[str, str]] = MLP_DOCS
+    _documented_attributes: ClassVar[tuple[str, ...]] = (
+        "coefs_",
+        "intercepts_",
+        "loss_",
+        "best_loss_",
+        "loss_curve_",
+        "validation_scores_",
+        "best_validation_score_",
+        "n_layers_",
+        "n_outputs_",
+        "out_activation_",
+    )
+    _takes_sparse = True
+
+    hidden_layer_sizes: Any
+    activation: str
+    solver: str
+    alpha: float
+    batch_size: Any
+    power_t: float
+    momentum: float
+    nesterovs_momentum: bool
+    beta_1: float
+    beta_2: float
+    epsilon: float
+    dropout: float
+
+    n_outputs_: int
+    out_activation_: str
+
+    @staticmethod
+    def _build_module(architecture: Mapping[str, Any]) -> Any:
+        from epicycle.nets.mlp._module import multi_layer_perceptron
+
+        return multi_layer_perceptron(architecture)
+
+    def _table_rows(self, data: Data, target: Any = None) -> Any:
+        from epicycle.nets.training._batches import table_rows
+
+        return table_rows(data, target)
+
+    def _architecture(self, rows: Any) -> dict[str, Any]:
+        hidden = self.hidden_layer_sizes
+        hidden = [hidden] if isinstance(hidden, numbers.Integral) else list(hidden)
+        return {
+            "layers": [self.n_features_in_, *(int(n) for n in hidden), self.n_outputs_],
+            "activation": {"sigmoid": "logistic"}.get(self.activation, self.activation),
+            "dropout": float(self.dropout),
+            "dtype": str(rows.dtype),
+        }
+
+    def _training_options(self, rows: Any) -> TrainingOptions:
+        options = super()._training_options(rows)
+        size = min(200, rows.n_rows) if self.batch_size == "auto" else min(int(self.batch_size), rows.n_rows)
+        return replace(
+            options,
+            batch_size=size,
+            nesterov=bool(self.nesterovs_momentum),
+            betas=(float(self.beta_1), float(self.beta_2)),
+            eps=float(self.epsilon),
+            alpha=0.0 if self.solver == "adamw" else float(self.alpha),
+            weight_decay=float(self.alpha) if self.solver == "adamw" else 0.0,
+        )
+
+    def _module_outputs(self, X: Any) -> Any:
+        from epicycle.nets.training._prediction import table_outputs
+
+        data = self._predict_data(X)
+        return engine.map(table_outputs, data, self.module_, self.architecture_["dtype"])
+
+    # ------------------------------------------------------------------------------------------- scikit-learn's names
+
+    def _layers(self, kind: str) -> list[np.ndarray]:
+        self._check_fitted()
+        return [w for name, w in self._weights_.items() if name.endswith(kind)]
+
+    @property
+    def coefs_(self) -> list[np.ndarray]:
+        """Weights of each layer, of shape (inputs, outputs)."""
+        return [w.T for w in self._layers("weight")]
+
+    @property
+    def intercepts_(self) -> list[np.ndarray]:
+        """Intercepts of each layer."""
+        return self._layers("bias")
+
+    @property
+    def n_layers_(self) -> int:
+        """Layers, those of the inputs and of the outputs among them."""
+        return len(self.architecture_["layers"])
+
+    @property
+    def loss_curve_(self) -> list[float]:
+        """The mean loss of each epoch, with the penalty."""
+        return [float(value) for value in self.history_["objective"]]
+
+    @property
+    def loss_(self) -> float:
+        """The mean loss of the last epoch, with the penalty."""
+        return self.loss_curve_[-1]
+
+    @property
+    def best_loss_(self) -> float | None:
+        """The smallest mean loss of an epoch; None with early stopping."""
+        return None if self.early_stopping else min(self.loss_curve_)
+
+    @property
+    def validation_scores_(self) -> list[float] | None:
+        """The score on the rows held out after each epoch; None without early stopping."""
+        if "validation_score" not in self.history_:
+            return None
+        return [float(value) for value in self.history_["validation_score"]]
+
+    @property
+    def best_validation_score_(self) -> float | None:
+        """The greatest of them, whose weights are kept; None without early stopping."""
+        scores = self.validation_scores_
+        return None if scores is None else max(scores)

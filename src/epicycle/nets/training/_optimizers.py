@@ -1,0 +1,52 @@
+"""torch's update rules by name, with the weights that decay apart from those that do not, and their state as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from epicycle.nets.training._options import TrainingOptions
+
+
+def make_optimizer(module: torch.nn.Module, options: TrainingOptions) -> torch.optim.Optimizer:
+    """The optimiser of a module: its first group holds the weights that decay, its second biases, scales and norms."""
+    trained = [p for p in module.parameters() if p.requires_grad]
+    wide, narrow = [p for p in trained if p.ndim > 1], [p for p in trained if p.ndim <= 1]
+    groups: list[dict[str, Any]] = [{"params": ps, "weight_decay": 0.0} for ps in (wide, narrow)]
+    lr, o = options.learning_rate_init, options
+    if o.solver == "sgd":
+        nesterov = o.nesterov and o.momentum > 0
+        return torch.optim.SGD(groups, lr=lr, momentum=o.momentum, nesterov=nesterov, fused=True)
+    if o.solver == "momentum":
+        return torch.optim.SGD(groups, lr=lr, momentum=o.momentum or 0.9, fused=True)
+    if o.solver == "adagrad":
+        return torch.optim.Adagrad(groups, lr=lr, foreach=True)
+    if o.solver == "adadelta":
+        return torch.optim.Adadelta(groups, lr=lr, foreach=True)
+    if o.solver == "rmsprop":
+        return torch.optim.RMSprop(groups, lr=lr, foreach=True)
+    rule = torch.optim.Adam if o.solver == "adam" else torch.optim.AdamW
+    return rule(groups, lr=lr, betas=o.betas, eps=o.eps, fused=True)
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, np.ndarray]:
+    """Everything that an optimiser remembers, copied, as arrays named "number of the weight.name"."""
+    found = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{name}": np.array(torch.as_tensor(value).detach().cpu().numpy())
+        for index, entries in found.items()
+        for name, value in entries.items()
+        if value is not None
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
+    """Put the memory of an optimiser back."""
+    entries: dict[int, dict[str, Any]] = {}
+    for key, value in state.items():
+        index, _, name = key.partition(".")
+        entries.setdefault(int(index), {})[name] = torch.from_numpy(np.array(value))
+    optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,65 @@
+"""Random numbers inside a module: drawn from a generator that is named by seed, step and part, never from a shared one.
+
+So the draws of a step do not depend on what ran before it or beside it: a resumed fit draws what the undisturbed one
+would have drawn, and parts of a batch that run on several threads draw the same in any order. Modules use `dropout`
+and :class:`Dropout` in place of torch's own, which draw from the one generator of the process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+
+_current = threading.local()
+
+
+@contextmanager
+def drawing_from(seed: int, step: int, part: int, device: torch.device) -> Iterator[None]:
+    """Within it, `dropout` and `generator` on this thread draw from the stream of this seed, step and part."""
+    _current.name, _current.device, _current.generator = (seed, step, part), device, None
+    try:
+        yield
+    finally:
+        _current.name = _current.generator = None
+
+
+def generator() -> torch.Generator | None:
+    """The generator of the running step; None outside of one, which is torch's own."""
+    if getattr(_current, "name", None) is None:
+        return None
+    if _current.generator is None:  # made when first asked for: a module without dropout pays nothing
+        words = np.random.SeedSequence(_current.name[0], spawn_key=_current.name[1:]).generate_state(2, np.uint32)
+        made = torch.Generator(_current.device)
+        made.manual_seed(int(words[0]) << 31 ^ int(words[1]))
+        _current.generator = made
+    found: torch.Generator = _current.generator
+    return found
+
+
+def dropout(x: torch.Tensor, p: float, training: bool) -> torch.Tensor:
+    """x with every entry set to zero with probability p and divided by 1 - p otherwise, while training."""
+    if not training or p == 0.0:
+        return x
+    kept = torch.empty_like(x).bernoulli_(1.0 - p, generator=generator())
+    return x * kept.div_(1.0 - p)
+
+
+class Dropout(nn.Module):  # type: ignore[misc]
+    """`dropout` as a layer."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Drop entries of x while training."""
+        return dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p:g}"
