@@ -53,8 +53,13 @@ Successors and probabilities at random, normal rewards. Models are built before 
 error of the values, bounded by Bellman's residual, is at most 1e-5 of the largest.""",
     make=make,
     implementations=(
-        Implementation("epicycle", "epicycle", epicycle_by("modified_policy_iteration"), setup=as_process),
-        Implementation("epicycle, value iteration", "epicycle", epicycle_by("value_iteration"), setup=as_process),
+        Implementation("epicycle", "epicycle", epicycle_by("value_iteration"), setup=as_process),
+        Implementation(
+            "epicycle, modified policy iteration",
+            "epicycle",
+            epicycle_by("modified_policy_iteration"),
+            setup=as_process,
+        ),
         Implementation("mdpsolver", "peer", mdpsolver_by("mpi"), setup=as_lists),
         Implementation("NumPy and SciPy", "peer", numpy_loop(span=False), setup=as_matrices),
         Implementation("NumPy and SciPy, by the span", "peer", numpy_loop(span=True), setup=as_matrices),

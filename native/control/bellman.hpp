@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/huge_pages.hpp"
 #include "core/sparse.hpp"
 
 namespace epicycle {
@@ -22,22 +23,30 @@ struct DecisionProcess {
     const double *reward;
     const std::int64_t *first;
     double discount;
+    static constexpr std::size_t AHEAD = 80;  // entries, between asking for a value and its use
 
     std::size_t states() const { return P.cols; }
 
-    // R(k) + discount * sum_j P(k, j) v(j). Successors lie anywhere: where the values do not fit into the caches next
-    // to a core, those of the rows to come are asked for while these are added up.
-    double backup(std::size_t k, const double *v) const {
-        constexpr std::size_t near = std::size_t{1} << 16, ahead = 40;
+    // Whether the values fit into the caches next to a core. Where they do not, those of the rows to come are asked for
+    // while these are added up.
+    bool near() const { return states() <= std::size_t{1} << 16; }
+
+    // R(k) + discount * sum_j P(k, j) v(j).
+    double plain_backup(std::size_t k, const double *v) const {
         const auto begin = static_cast<std::size_t>(P.indptr[k]), end = static_cast<std::size_t>(P.indptr[k + 1]);
         double sum = 0.0;
-        if (states() <= near) {
-            for (std::size_t e = begin; e < end; ++e) sum += P.data[e] * v[static_cast<std::size_t>(P.indices[e])];
-            return reward[k] + discount * sum;
-        }
+        for (std::size_t e = begin; e < end; ++e) sum += P.data[e] * v[static_cast<std::size_t>(P.indices[e])];
+        return reward[k] + discount * sum;
+    }
+
+    // The same, where the rows to come follow this one.
+    double backup(std::size_t k, const double *v) const {
+        if (near()) return plain_backup(k, v);
+        const auto begin = static_cast<std::size_t>(P.indptr[k]), end = static_cast<std::size_t>(P.indptr[k + 1]);
+        double sum = 0.0;
         const auto last = static_cast<std::size_t>(P.indptr[P.rows]) - 1;
         for (std::size_t e = begin; e < end; ++e) {
-            __builtin_prefetch(v + static_cast<std::size_t>(P.indices[std::min(e + ahead, last)]));
+            __builtin_prefetch(v + static_cast<std::size_t>(P.indices[std::min(e + AHEAD, last)]));
             sum += P.data[e] * v[static_cast<std::size_t>(P.indices[e])];
         }
         return reward[k] + discount * sum;
@@ -66,28 +75,87 @@ struct Change {
     }
 };
 
-// out = v + relax (max_a (R + discount P v) - v), choice the pairs that attain the maximum; terminal states keep their
-// value and choose -1. The change is that with relax = 1.
+// Pairs that cannot be the best of their state for a while (temporary elimination, Hastings and van Nunen). If pair k
+// is worse than the best one by g in some sweep, and the values then change by amounts in [low, high], it is worse by
+// g - discount (high - low) at least in the next. So it is left out until the sum of these, `spent`, reaches `due`,
+// which is what had been spent plus g. What is found is the same to the last bit: rounding is spent as well.
+struct Elimination {
+    std::vector<float> due;
+    double spent = 0.0, rounding, reward = 0.0;
+    bool ends;  // whether some values stay as they are, so that zero is one of the changes
+
+    template <class I>
+    Elimination(const DecisionProcess<I> &m, bool ends) : due(m.P.rows, 0.0f), ends(ends) {
+        std::int64_t longest = 0;
+        for (std::size_t k = 0; k < m.P.rows; ++k) {
+            longest = std::max(longest, static_cast<std::int64_t>(m.P.indptr[k + 1] - m.P.indptr[k]));
+            reward = std::max(reward, std::abs(m.reward[k]));
+        }
+        rounding = 8.0 * std::numeric_limits<double>::epsilon() * static_cast<double>(longest + 3);
+    }
+
+    bool out(std::size_t k) const { return static_cast<double>(due[k]) > spent; }
+    void postpone(std::size_t k, double gap) {
+        const double sum = spent + gap;
+        due[k] = static_cast<float>(sum - 2e-7 * std::abs(sum));  // rounded down
+    }
+    // After a sweep that changed values of at most `size` by `step` times what is in [low, high].
+    void spend(double low, double high, double size, double step) {
+        if (ends) low = std::min(low, 0.0), high = std::max(high, 0.0);
+        if (low <= high) spent += step * (high - low) + rounding * (reward + size);
+    }
+};
+
+// out = v + relax (max_a (R + discount P v) - v), choice the pairs that attain the maximum, the first of equals;
+// terminal states keep their value and choose -1. The change is that with relax = 1.
 template <class I>
 Change improve(const DecisionProcess<I> &m, const double *v, double *out, std::int64_t *choice, double relax,
-               int threads) {
-    const auto n = static_cast<std::ptrdiff_t>(m.states());
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : low) \
-    reduction(max : high) if (threads > 1)
-    for (std::ptrdiff_t i = 0; i < n; ++i) {
-        const auto s = static_cast<std::size_t>(i);
-        if (m.terminal(s)) {
-            out[s] = v[s];
-            choice[s] = -1;
-            continue;
+               int threads, Elimination *elimination = nullptr) {
+    constexpr std::size_t PIECE = 256;  // states whose pairs are listed before they are looked at
+    const std::size_t n = m.states();
+    const auto pieces = static_cast<std::ptrdiff_t>((n + PIECE - 1) / PIECE);
+    double low = std::numeric_limits<double>::infinity(), high = -low, size = 0.0;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        std::vector<std::size_t> pairs;
+        std::vector<double> q;
+#pragma omp for schedule(static) reduction(min : low) reduction(max : high, size)
+        for (std::ptrdiff_t piece = 0; piece < pieces; ++piece) {
+            const std::size_t begin = static_cast<std::size_t>(piece) * PIECE, end = std::min(begin + PIECE, n);
+            const auto all = static_cast<std::size_t>(m.first[begin]), stop = static_cast<std::size_t>(m.first[end]);
+            pairs.resize(stop - all);
+            q.resize(stop - all);
+            std::size_t count = 0;
+            for (std::size_t k = all; k < stop; ++k) {
+                pairs[count] = k;
+                count += elimination == nullptr || !elimination->out(k);
+            }
+            // Asking for values ahead pays where rows follow each other: of scattered ones the indices are not there
+            // yet.
+            const bool ahead = 4 * count > 3 * (stop - all);
+            for (std::size_t i = 0; i < count; ++i) q[i] = ahead ? m.backup(pairs[i], v) : m.plain_backup(pairs[i], v);
+            std::size_t i = 0;
+            for (std::size_t s = begin; s < end; ++s) {
+                if (m.terminal(s)) {
+                    out[s] = v[s];
+                    choice[s] = -1;
+                    continue;
+                }
+                const std::size_t from = i, to = static_cast<std::size_t>(m.first[s + 1]);
+                std::size_t best = i;
+                for (; i < count && pairs[i] < to; ++i) best = q[i] > q[best] ? i : best;
+                if (elimination != nullptr)
+                    for (std::size_t j = from; j < i; ++j) elimination->postpone(pairs[j], q[best] - q[j]);
+                const double value = q[best];
+                choice[s] = static_cast<std::int64_t>(pairs[best]);
+                out[s] = relax == 1.0 ? value : v[s] + relax * (value - v[s]);
+                low = std::min(low, value - v[s]);
+                high = std::max(high, value - v[s]);
+                size = std::max(size, std::abs(value));
+            }
         }
-        const auto [pair, value] = m.best(s, v);
-        choice[s] = pair;
-        out[s] = relax == 1.0 ? value : v[s] + relax * (value - v[s]);
-        low = std::min(low, value - v[s]);
-        high = std::max(high, value - v[s]);
     }
+    if (elimination != nullptr) elimination->spend(low, high, size, m.discount * relax);
     return {low, high};
 }
 
@@ -110,8 +178,8 @@ Change improve_in_place(const DecisionProcess<I> &m, double *v, std::int64_t *ch
 // rows of P do not. State s is pair s; a terminal one has an empty row and a reward that is its value.
 template <class I>
 struct Chain {
-    std::vector<I> indptr, indices;
-    std::vector<double> data, reward;
+    HugeVector<I> indptr, indices;
+    HugeVector<double> data, reward;
 
     Chain(const DecisionProcess<I> &m, const std::int64_t *choice, const double *v, int threads)
         : indptr(m.states() + 1), reward(m.states()) {
@@ -149,7 +217,7 @@ Change evaluate(const DecisionProcess<I> &m, const std::int64_t *choice, double 
     const auto n = static_cast<std::ptrdiff_t>(m.states());
     const Chain<I> chain(m, choice, v, threads);
     const DecisionProcess<I> policy = chain.process(m);
-    std::vector<double> other(m.states());
+    HugeVector<double> other(m.states());
     const double least = ends ? 0.0 : std::numeric_limits<double>::infinity();
     double low = 0.0, high = 0.0;
     double *from = v, *to = other.data();

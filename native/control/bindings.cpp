@@ -51,7 +51,7 @@ void bind_bellman(nb::module_ &m) {
     m.def(
         "iterate",
         [](P matrix, Vector<double> reward, Vector<std::int64_t> first, double discount, InOut1<double> values,
-           InOut1<std::int64_t> choice, std::size_t sweeps, double relax, double stop, int threads) {
+           InOut1<std::int64_t> choice, std::size_t sweeps, double relax, double stop, bool ends, int threads) {
             constexpr const char *expected =
                 "iterate: expected P (pairs, states) as CSR, reward (pairs,), first (states + 1,) rising from 0 to "
                 "pairs, values and choice (states,)";
@@ -63,10 +63,11 @@ void bind_bellman(nb::module_ &m) {
             {
                 nb::gil_scoped_release nogil;
                 const Interrupts poll;
-                std::vector<double> other(n);
+                HugeVector<double> other(n);
+                Elimination elimination(mdp, ends);
                 double *from = values.data(), *to = other.data();
                 for (std::size_t sweep = 0; sweep < sweeps; ++sweep) {
-                    const Change c = improve(mdp, from, to, choice.data(), relax, size);
+                    const Change c = improve(mdp, from, to, choice.data(), relax, size, &elimination);
                     std::swap(from, to);
                     changes.insert(changes.end(), {c.low, c.high});
                     if (!(c.high - c.low > stop)) break;
@@ -78,7 +79,7 @@ void bind_bellman(nb::module_ &m) {
             return array_out(std::move(changes), done, 2);
         },
         "P"_a.noconvert(), "reward"_a, "first"_a, "discount"_a, "values"_a.noconvert(), "choice"_a.noconvert(),
-        "sweeps"_a, "relax"_a, "stop"_a, "threads"_a);
+        "sweeps"_a, "relax"_a, "stop"_a, "ends"_a, "threads"_a);
     m.def(
         "improve_in_place",
         [](P matrix, Vector<double> reward, Vector<std::int64_t> first, double discount, InOut1<double> values,

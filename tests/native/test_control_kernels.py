@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from epicycle._native import control
@@ -39,10 +40,10 @@ def test_sweeps_are_bellmans_operator(index, threads):
 
     twice = backed_up(P, reward, first, expected)[0]
     values = v.copy()
-    assert control.iterate(matrix, reward, first, 0.9, values, choice, 2, 1.0, 0.0, threads).shape == (2, 2)
+    assert control.iterate(matrix, reward, first, 0.9, values, choice, 2, 1.0, 0.0, True, threads).shape == (2, 2)
     assert_allclose(values, twice)
     relaxed = v.copy()
-    control.iterate(matrix, reward, first, 0.9, relaxed, choice, 1, 0.25, 0.0, threads)
+    control.iterate(matrix, reward, first, 0.9, relaxed, choice, 1, 0.25, 0.0, True, threads)
     assert_allclose(relaxed, v + 0.25 * (expected - v))
 
     for sweeps in (0, 1, 2, 5):
@@ -58,6 +59,30 @@ def test_sweeps_are_bellmans_operator(index, threads):
             break
     control.evaluate(matrix, reward, first, 0.9, pairs, ours := v.copy(), 200, threads, stop)
     assert_allclose(ours, theirs)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0.3, 0.95, 1.0]), st.sampled_from([0.5, 1.0]), st.booleans())
+def test_actions_left_out_for_a_while_change_no_bit(seed, discount, relax, ends):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    counts = rng.integers(0 if ends else 1, 6, size=n)
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    P = rng.exponential(size=(first[-1], n)) * (rng.random((first[-1], n)) < 0.3)
+    P /= np.maximum(P.sum(axis=1, keepdims=True), 1e-300) * (rng.uniform(1, 1.1) if ends else 1)
+    P[P.sum(axis=1) == 0, 0] = 1.0
+    matrix = sp.csr_array(P)
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    reward = rng.normal(size=first[-1]) * 10 ** rng.uniform(-3, 3)
+    reward[rng.random(first[-1]) < 0.2] = 0.0  # ties
+    start = rng.normal(size=n) if rng.random() < 0.5 else np.zeros(n)
+    ours, theirs, out = start.copy(), start.copy(), np.empty(n)
+    choice, expected = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    changes = control.iterate(matrix, reward, first, discount, ours, choice, 60, relax, -1.0, ends, 1)
+    for low, high in changes:  # all actions in every sweep
+        assert (low, high) == control.improve(matrix, reward, first, discount, theirs, out, expected, 1)
+        theirs = out.copy() if relax == 1.0 else theirs + relax * (out - theirs)
+    assert_array_equal(ours, theirs)
+    assert_array_equal(choice, expected)
 
 
 def test_in_place_and_by_priority():

@@ -19,6 +19,7 @@ def iterate(
     sweeps: int,
     relax: float,
     stop: float,
+    ends: bool,
     threads: int,
 ) -> Array: ...
 def improve_in_place(

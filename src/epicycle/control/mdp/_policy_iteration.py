@@ -197,7 +197,7 @@ def _general(
             values = values.copy()
             if sweeps or share < 1:
                 stop = _SETTLED * (high - low) if drifts else -1.0
-                native.evaluate(*arguments(mdp), choice, values, max(sweeps, 1), threads, stop)
+                native.evaluate(*arguments(mdp), choice, values, max(sweeps, 1), threads, stop, not drifts)
 
     return iterate(mdp, rounds, start_values(mdp, initial_values), tol, max_iter, n_jobs)
 

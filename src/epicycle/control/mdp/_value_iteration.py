@@ -17,6 +17,7 @@ from epicycle.control.mdp._planning_solution import (
     arguments,
     backup,
     bounds,
+    can_end,
     finish,
     scale_of,
     span_of,
@@ -152,7 +153,7 @@ def _synchronous(mdp: MDP, values: Array, plan: Plan) -> Rounds:
     relax = _LAZY if average else 1.0
     while True:
         sweeps = min(_SWEEPS, plan.left)
-        changes = native.iterate(*arguments(mdp), values, choice, sweeps, relax, plan.stop, threads)
+        changes = native.iterate(*arguments(mdp), values, choice, sweeps, relax, plan.stop, can_end(mdp), threads)
         if average:
             values -= values[0]  # they would grow by the gain in every sweep
         for low, high in changes:
