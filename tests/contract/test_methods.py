@@ -10,6 +10,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from net_samples import all_samples
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -85,15 +86,15 @@ LIGHT = {
 }
 
 
-#: Networks, whose fit ends when the loss no longer falls: here after a few epochs, which are what was asked for then.
-FEW_EPOCHS = {name: {"max_iter": 10, "tol": None} for name in ("MLPClassifier", "MLPRegressor")}
-_SMALL = {"hidden_layer_sizes": 8, "learning_rate_init": 0.05, "max_iter": 30, "tol": None}
-LIGHT |= {"MLPClassifier": _SMALL, "MLPRegressor": _SMALL}
+#: Networks: their data, and arguments for fits of a few epochs, which are then all that was asked for.
+NETS = all_samples()
+LIGHT |= {name: sample.few if sample.light is None else sample.light for name, sample in NETS.items()}
 
 
 def made(cls, **arguments):
     """With its defaults; a network for a few epochs."""
-    return cls(**{**FEW_EPOCHS.get(cls.__name__, {}), **arguments})
+    few = NETS[cls.__name__].few if cls.__name__ in NETS else {}
+    return cls(**{**few, **arguments})
 
 
 LEARNERS = [cls(**LIGHT.get(cls.__name__, {})) for cls in CLASSES]
@@ -160,8 +161,11 @@ def documents(n):
     return np.array([" ".join(words[row]) for row in drawn], dtype=object)
 
 
-def data(model):
+def data(model, n=1200):
     rng = np.random.default_rng(0)
+    sample = NETS.get(type(model).__name__)
+    if sample is not None and sample.data is not None:
+        return sample.data(n)
     if not get_tags(model).input_tags.two_d_array:
         return documents(1200), None
     X = rng.normal(size=(1200, 5))
@@ -225,7 +229,7 @@ def test_a_fitted_object_holds_no_training_data(cls):
         assert re.search(r"keeps the training", cls.__doc__)
         return
     rows = 1117  # a number that nothing else in a fit is likely to have
-    X, y = (None if a is None else a[:rows] for a in data(cls()))
+    X, y = (None if a is None else a[:rows] for a in data(cls(), rows))
     model = made(cls).fit(X, y)
     # `estimators_samples_` of a forest needs the order in which rows are drawn: numbers of rows, and not in files.
     # The labels of the rows, how strongly they hold, and an order are the answers of clusterings.
@@ -272,7 +276,7 @@ def test_save_and_load(cls, tmp_path):
 
 @every
 def test_not_fitted(cls):
-    X = np.ones((2, 5)) if get_tags(cls()).input_tags.two_d_array else documents(2)
+    X = np.ones((2, 5)) if get_tags(cls()).input_tags.two_d_array else data(cls(), 2)[0][:2]
     if not get_tags(cls()).requires_fit:  # it has an answer before: the prior
         assert np.isfinite(result(cls(), X)).all()
         return
@@ -281,6 +285,8 @@ def test_not_fitted(cls):
 
 
 def solvers(cls):
+    if cls.__name__ in NETS and NETS[cls.__name__].solvers is not None:
+        return list(NETS[cls.__name__].solvers)
     domain = cls._parameters.get("solver")
     return [None] if domain is None else list(domain.names)
 
