@@ -83,7 +83,7 @@ def test_the_effect_of_duplicates_has_the_right_sign(metric, score, without, eff
 
 
 def test_duplicates_are_compared_as_they_came():
-    """Levels that an encoder counts as missing, and text that no model uses, tell rows apart."""
+    """Levels that an encoder counts as missing, and texts, tell rows apart."""
     rng, X, y = plain(300)
     y = np.where(y > 0, "up", "down")
     ticket = [f"T{i % 40}" for i in range(300)]
@@ -107,7 +107,7 @@ def test_duplicates_are_compared_as_they_came():
         }
     )
     run = ep.train(table, **TREE)
-    assert {p.name: p.treatment for p in run.profile}["name"] == "left out: free text"
+    assert {p.name: p.treatment for p in run.profile}["name"].startswith("words and runs")
     assert not {"duplicate rows", "duplicates across the split"} & kinds(run)
     assert "drift" not in kinds(run)  # levels that only test rows have are no drift on their own
 
@@ -219,9 +219,9 @@ def test_columns_that_say_nothing_are_left_out_with_a_reason():
     run = ep.train(table, **TREE)
     profile = {p.name: p for p in run.profile}
     dropped = {name for name, p in profile.items() if p.kind == "drop"}
-    assert dropped == {"row_id", "ticket", "story", "nothing", "same"}
+    assert dropped == {"row_id", "ticket", "nothing", "same"}
     assert profile["odd"].kind == "number"
-    assert {"identifier", "text", "missing", "constant", "mixed types"} <= kinds(run)
+    assert {"identifier", "missing", "constant", "mixed types"} <= kinds(run)
     assert all(profile[name].treatment.startswith("left out") for name in dropped)
 
 

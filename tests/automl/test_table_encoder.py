@@ -48,14 +48,15 @@ def test_linear_form_is_that_of_scikit_learn(table):
 def test_trees_form_keeps_numbers_and_codes_levels(table):
     encoder = ep.TableEncoder(KINDS).fit(table)
     X, names = encoder.transform(table), encoder.get_feature_names_out().tolist()
-    assert names == ["size", "weight", "day days", "day month", "day weekday", "colour"]
-    assert encoder.categorical_ == [5]
+    assert names == ["size", "weight", "day days", "day month", "day day", "day weekday", "colour"]
+    assert encoder.categorical_ == [6]
     assert np.array_equal(X[:, 0], table["size"].to_numpy(), equal_nan=True)
     days = table["day"].to_numpy().astype("datetime64[D]")
     assert np.array_equal(X[:, 2], days.astype(int))
-    assert np.array_equal(X[:, 4], (days.astype(int) + 3) % 7)  # 1970-01-01 was a Thursday, Monday is 0
+    assert np.array_equal(X[:, 4], days.astype(int) - days.astype("M8[M]").astype("M8[D]").astype(int) + 1)
+    assert np.array_equal(X[:, 5], (days.astype(int) + 3) % 7)  # 1970-01-01 was a Thursday, Monday is 0
     codes = [np.nan if c is None else ["blue", "green", "red"].index(c) for c in table["colour"].to_pylist()]
-    assert np.array_equal(X[:, 5], codes, equal_nan=True)
+    assert np.array_equal(X[:, 6], codes, equal_nan=True)
 
 
 @pytest.mark.parametrize("options", [{}, {"form": "linear"}, {"form": "linear", "sparse": True, "max_levels": 2}])
@@ -127,7 +128,7 @@ def test_a_model_of_tables(table, tmp_path):
     with pytest.raises(ep.exceptions.NotFittedError):
         model.predict(table)
     model.fit(table)
-    assert model.model_.categorical_features == [5]
+    assert model.model_.categorical_features == [6]
     assert model.score(table) > 0.8
     assert model.target == "answer"
     assert model.certificate_ == model.model_.certificate_

@@ -34,7 +34,11 @@ def test_leaderboard_and_profile(run):
     best = found.leaderboard[0]
     assert best["status"] == "chosen"
     assert best["score_mean"] > found.baseline["score_mean"]
-    assert {row["method"] for row in found.leaderboard} == {"LogisticRegression", "GradientBoosting", "DecisionTree"}
+    assert {row["method"].partition(" ")[0] for row in found.leaderboard} == {
+        "LogisticRegression",
+        "GradientBoosting",
+        "DecisionTree",
+    }
     kinds = {p.name: p.kind for p in found.profile}
     assert kinds == {"size": "number", "weight": "number", "colour": "category", "day": "date", "answer": "target"}
     sketches = {p.name: p.sketch for p in found.profile}

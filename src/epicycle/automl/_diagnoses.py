@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from epicycle.automl._budget import Budget
 from epicycle.automl._candidates import Candidate
-from epicycle.automl._evaluation import Evaluation
+from epicycle.automl._evaluation import Evaluation, with_columns_of
 from epicycle.automl._search import Entry
 from epicycle.automl.tables._table_encoder import is_feature
 from epicycle.automl.tables._table_model import TableModel, with_categories
@@ -163,27 +163,29 @@ class Diagnoses:
         repeats = int(np.clip(allowed / max(each * len(names), 1e-6), 0, 5))
         if repeats == 0:
             return []
-        sparse = not isinstance(X, np.ndarray)
+        source = np.array(sources)
         found: list[dict[str, Any]] = []
         for name in names:
-            columns = [j for j, source in enumerate(sources) if source == name]
+            columns = np.flatnonzero(source == name)
             losses = []
             for _ in range(repeats):
-                order = rng.permutation(len(y))
-                shuffled = X.tolil() if sparse else X.copy()
-                shuffled[:, columns] = X[order][:, columns]
-                responses = responses_of(model, shuffled.tocsr() if sparse else shuffled, metric.classes)
+                shuffled = with_columns_of(X, rng.permutation(len(y)), columns)
+                responses = responses_of(model, shuffled, metric.classes)
                 losses.append(whole - metric.score(responses, y))
             error = float(standard_error(np.array(losses)))
             found.append({"name": name, "mean": float(np.mean(losses)), "se": error})
         return sorted(found, key=lambda row: -row["mean"])[:40]
 
     def run_slices(self, model: TableModel, table: pa.Table, y: np.ndarray) -> None:
-        """Slices of the test set with high errors."""
+        """Slices of the test set with high errors; texts, nearly all of which are different, make none."""
+        kinds = self.evaluation.kinds
+        names = [name for name, kind in kinds.items() if is_feature(kind) and kind not in ("text", "sequence")]
+        if not names:
+            self.found.skipped["slices"] = "not needed: no column but texts"
+            return
 
         def work(rows: int) -> Finding:
             part, target = table.slice(0, rows), y[:rows]
-            names = [name for name, kind in self.evaluation.kinds.items() if is_feature(kind)]
             found = slices(
                 model,
                 part,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.automl._budget import return_freed_memory
@@ -47,6 +48,7 @@ class Facts:
     weighted: bool = False
     counts: bool = False
     ordered: bool = False
+    texts: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,17 @@ class Evaluation:
     more_splits: list[Split] = field(default_factory=list)
     encoders: dict[str, TableEncoder] = field(default_factory=dict)
     matrix: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    terms: Any = None
+    #: Seconds that the encoding took.
+    encoding_seconds: float = 0.0
     _codes: np.ndarray = field(default_factory=lambda: np.empty(0, np.intp))
 
     def encoder_options(self, form: str) -> dict[str, Any]:
         """Arguments of the encoder besides its columns: single precision, or sparse, where the matrix is large."""
         if form == "trees":
             return {"form": form}
+        if form == "compact" and not self.has_texts:
+            form = "linear"
         features = [name for name, kind in self.kinds.items() if is_feature(kind)]
         width = sum(self.widths.get(name, 1) for name in features)
         options: dict[str, Any] = {"form": form}
@@ -102,19 +109,30 @@ class Evaluation:
             options["sparse"] = width > 3 * len(features)
         return options
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether a column holds texts or sequences."""
+        return any(kind in ("text", "sequence") for kind in self.kinds.values())
+
     def encode(self, forms: Iterable[str]) -> None:
         """Fit the encoders of these forms and replace the table by the matrix for trees."""
         assert self.table is not None
-        for form in ("trees", *forms):
+        began = time.perf_counter()
+        for form in sorted({"trees", *forms}, key=("trees", "linear", "compact").index):
+            if form == "compact" and not self.has_texts and "linear" in self.encoders:
+                self.encoders[form] = self.encoders["linear"]
             if form not in self.encoders:
                 encoder = TableEncoder(dict(self.kinds), **self.encoder_options(form))
-                self.encoders[form] = encoder.fit(self.table, sample_weight=self.weight)
+                self.encoders[form] = encoder.fit_as(self.table, self.weight, self.encoders.get("trees"))
         self.matrix = self.encoders["trees"].transform(self.table)
+        if "linear" in self.encoders:
+            self.terms = self.encoders["trees"].terms(self.table)
+        self.encoding_seconds = time.perf_counter() - began
         self.table = None
 
     def features(self, form: str, rows: Any = slice(None)) -> Any:
         """Feature matrix of some training rows."""
-        return self.encoders[form].of_coded(Coded(self.encoders["trees"], self.matrix, rows))
+        return self.encoders[form].of_coded(Coded(self.encoders["trees"], self.matrix, rows, self.terms))
 
     def largest(self) -> int:
         """Number of training rows of a fold."""
@@ -224,6 +242,18 @@ class Evaluation:
             {} if self.weight is None or not candidate.family.takes_weight else {"sample_weight": self.weight[rows]}
         )
         return model.fit(self.features(candidate.family.form, rows), self.y[rows], **weights)
+
+
+def with_columns_of(X: Any, order: np.ndarray, columns: np.ndarray) -> Any:
+    """X with the values of some columns taken from its rows in another order."""
+    if isinstance(X, np.ndarray):
+        shuffled = X.copy()
+        shuffled[:, columns] = X[order][:, columns]
+        return shuffled
+    moved = np.zeros(X.shape[1], X.dtype)
+    moved[columns] = 1
+    # Products with diagonal matrices: the entries of the other columns, and those of these columns from other rows.
+    return sp.csr_array(X @ sp.diags_array(1 - moved) + X[order] @ sp.diags_array(moved))
 
 
 def constant_model(task: str) -> Any:

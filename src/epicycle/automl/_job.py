@@ -24,7 +24,7 @@ from epicycle.automl._training_run import TestPart, TrainingRun, now
 from epicycle.automl.checks._data_checks import DataIssue, leaking_columns, profile_columns
 from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl.checks._part_checks import ACROSS, drift_between, duplicates, with_effect
-from epicycle.automl.tables._columns import FREE_TEXT, is_count
+from epicycle.automl.tables._columns import is_count
 from epicycle.automl.tables._table_encoder import TableEncoder, is_feature
 from epicycle.automl.tables._table_model import TableModel
 from epicycle.automl.tables._tables import source_name
@@ -95,7 +95,7 @@ class Job:
             candidate=candidate,
             budget=self.budget,
             keep=0.05 * self.budget.seconds,
-            seconds_per_fit=seconds,
+            seconds_per_fit=seconds + evaluation.encoding_seconds,
             raw=raw,
             raw_rows=raw_rows,
             report_stage=lambda what: self.messages.stage(f"diagnosing: {what}"),
@@ -126,6 +126,7 @@ class Job:
             weighted=parts.weight_train is not None,
             counts=parts.task == "regression" and is_count(parts.y_train),
             ordered=parts.ordered,
+            texts=any(kind in ("text", "sequence") for kind in kinds.values()),
         )
         options: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         evaluation = Evaluation(
@@ -149,9 +150,7 @@ class Job:
         parts = self.parts
         self.messages.stage("checking for leakage, duplicates and drift")
         kinds = {p.name: p.kind for p in self.profile if is_feature(p.kind)}
-        # Text that no model uses tells rows apart: people of the same age and class are not the same.
-        told_apart = [p.name for p in self.profile if p.name in kinds or p.treatment == FREE_TEXT]
-        self.duplicates, repeated = duplicates(parts.train, parts.y_train, parts.test, parts.y_test, told_apart)
+        self.duplicates, repeated = duplicates(parts.train, parts.y_train, parts.test, parts.y_test, list(kinds))
         drifts, drifted = drift_between(parts.train, parts.test, kinds, self.seed)
         return [asdict(drift) for drift in drifts[:20]], [*repeated, *drifted]  # the clearest first
 

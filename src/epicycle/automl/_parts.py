@@ -10,17 +10,18 @@ import pyarrow as pa
 
 from epicycle.automl.checks._data_checks import DataIssue
 from epicycle.automl.tables._columns import (
-    as_dates,
     as_numbers,
     as_text,
     check_varies,
     choose_target,
+    form_of,
     kind_of_column,
     known_rows,
     sample_of,
     target_values,
     task_of,
 )
+from epicycle.automl.tables._dates import as_dates
 from epicycle.automl.tables._labelled_rows import like_labels
 from epicycle.automl.tables._tables import like_data, read_table, source_name
 from epicycle.core._exceptions import DataError, ParameterError
@@ -58,7 +59,7 @@ def order_of(table: pa.Table, asked: str | None, skip: tuple[str, ...]) -> tuple
 def _times(column: Any, name: str) -> np.ndarray:
     kind = kind_of_column(column, name).kind
     if kind.startswith("date"):
-        return as_numbers(as_dates(column, kind.removeprefix("date").strip()).cast(pa.int64()))
+        return as_numbers(as_dates(column, form_of(kind)).cast(pa.int64()))
     values = as_numbers(column)
     if np.isnan(values).all():
         raise DataError(f"order={name!r}: expected dates or numbers")

@@ -46,8 +46,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A CSV, Parquet, Arrow or JSON file, a pattern in quotes ('data/*.csv'), - for standard input, or a data "
-        "set such as iris.",
+        help="A CSV, Parquet, Arrow or JSON file, a folder or pattern in quotes ('data/*.csv'), a spreadsheet, a table "
+        "of a database (file.db::table), - for standard input, or a data set such as iris.",
     ),
 ]
 NoHeader = Annotated[
@@ -59,7 +59,9 @@ Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of threads; by 
 Target = Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The column to predict.")]
 Order = Annotated[
     str,
-    typer.Option("--order", metavar="COLUMN", help="A column of time; auto finds one, none splits at random."),
+    typer.Option(
+        "--time-column", "--order", metavar="COLUMN", help="A column of time; auto finds one, none splits at random."
+    ),
 ]
 Drop = Annotated[
     list[str] | None,
@@ -79,8 +81,9 @@ def _train(
         typer.Argument(
             metavar="[DATA]",
             show_default=False,
-            help="A CSV, Parquet, Arrow or JSON file (.gz, .bz2, .xz, .zip, .zst too), a pattern in quotes "
-            "('data/*.csv'), - for standard input, or a data set that comes with scikit-learn: "
+            help="A CSV, Parquet, Arrow or JSON file (.gz, .bz2, .xz, .zip, .zst too), a folder or a pattern in quotes "
+            "('data/*.csv'), a spreadsheet (file.xlsx::sheet), a table or query of a database (file.db::table), - for "
+            "standard input, or a data set that comes with scikit-learn: "
             "breast_cancer (the default), diabetes, digits, iris, wine.",
         ),
     ] = None,
@@ -98,7 +101,8 @@ def _train(
     test: Annotated[str | None, typer.Option("--test", metavar="DATA", help="A separate test set.")] = None,
     test_size: Annotated[float, typer.Option("--test-size", help="Share of the rows for the test set.")] = 0.2,
     groups: Annotated[
-        str | None, typer.Option("--groups", metavar="COLUMN", help="Rows of a group stay on one side of every split.")
+        str | None,
+        typer.Option("--group", "--groups", metavar="COLUMN", help="Rows of a group stay on one side of every split."),
     ] = None,
     weight: Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Sample weights.")] = None,
     order: Order = "auto",

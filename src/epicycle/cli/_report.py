@@ -137,7 +137,8 @@ def record_of(
     at = slice(0, _MAX_SLICE_ROWS)
     part = rows.table.slice(0, _MAX_SLICE_ROWS)
     try:
-        names = [name for name, kind in features.items() if is_feature(kind)] or list(part.column_names)
+        names = [name for name, kind in features.items() if is_feature(kind) and kind not in ("text", "sequence")]
+        names = names if features else list(part.column_names)
         found = slices(
             model, part, rows.y[at], features=part.select(names), cv="prefit", n_jobs=n_jobs, random_state=seed
         )

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl.tables._columns import as_dates, as_numbers, as_text, distinct_values, kind_of_column, sample_of
+from epicycle.automl.tables._columns import (
+    as_numbers,
+    as_text,
+    base_kind,
+    distinct_values,
+    form_of,
+    kind_of_column,
+    sample_of,
+)
+from epicycle.automl.tables._dates import as_dates
 from epicycle.core._random import stream
 
 #: Bars of a histogram and levels of a category in a sketch: what a cell of the report has room for.
@@ -107,12 +116,12 @@ _ISSUES = {
 
 def sketch_of(column: Any, kind: str) -> dict[str, Any]:
     """A histogram, or the most frequent levels."""
-    if kind == "number" or kind.startswith("date"):
-        dates = kind.startswith("date")
+    if base_kind(kind) in ("number", "date"):
+        dates = base_kind(kind) == "date"
         if dates:
-            values = as_numbers(as_dates(column, kind.removeprefix("date").strip()).cast(pa.int64())) / 1e6
+            values = as_numbers(as_dates(column, form_of(kind)).cast(pa.int64())) / 1e6
         else:
-            values = as_numbers(column)
+            values = as_numbers(column, form_of(kind))
         values = values[np.isfinite(values)]
         if len(values) == 0:
             return {}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profile_columns
+from epicycle.automl.tables._columns import base_kind
 from epicycle.core._exceptions import DataError
 
 #: Treatments that are those of distances, by the kind of a column.
@@ -30,12 +31,14 @@ def distance_columns(
     for p in profile:
         if p.name == labels:
             p.kind, p.treatment = "drop", f"left out; {use_of_labels}"
-        elif p.kind.startswith("date"):
+        elif p.kind in ("text", "sequence"):
+            p.kind, p.treatment = "drop", "left out: free text"
+        elif base_kind(p.kind) == "date":
             p.kind, p.treatment = "drop", "left out: a date, of which every part would count as a column"
         elif p.kind == "category" and p.distinct > _MOST_LEVELS:
             p.kind, p.treatment = "drop", f"left out: {p.distinct:,} levels, too many to compare rows by"
         else:
-            p.treatment = _TREATMENTS.get(p.kind, p.treatment)
-    if not any(p.kind in _TREATMENTS for p in profile):
+            p.treatment = _TREATMENTS.get(base_kind(p.kind), p.treatment)
+    if not any(base_kind(p.kind) in _TREATMENTS for p in profile):
         raise DataError(f"{name}: no column is left to compare rows by; every one is constant, missing or left out")
     return profile, issues

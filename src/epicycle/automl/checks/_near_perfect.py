@@ -13,7 +13,7 @@ import numpy as np
 
 from epicycle.automl._budget import Budget
 from epicycle.automl._candidates import Candidate
-from epicycle.automl._evaluation import Evaluation
+from epicycle.automl._evaluation import Evaluation, with_columns_of
 from epicycle.automl._search import Entry
 from epicycle.automl.checks._data_checks import DataIssue
 from epicycle.core._random import stream
@@ -128,9 +128,7 @@ def _by_importance(
     lost = {}
     for name in dict.fromkeys(sources.tolist()):
         columns = np.flatnonzero(sources == name)
-        shuffled: Any = X_test.copy() if isinstance(X_test, np.ndarray) else X_test.tolil(copy=True)
-        shuffled[:, columns] = X_test[order][:, columns]
-        predicted = model.predict(shuffled if isinstance(X_test, np.ndarray) else shuffled.tocsr())
+        predicted = model.predict(with_columns_of(X_test, order, columns))
         lost[name] = -explained(y, predicted, task)
     return sorted(lost, key=lambda name: -lost[name])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl.tables._columns import as_numbers, as_text
+from epicycle.automl.tables._columns import as_numbers, as_text, base_kind, form_of
 from epicycle.data._categories import distinct_values
 from epicycle.report._plain import shown
 
@@ -23,7 +23,9 @@ def cluster_profiles(
     table: pa.Table, kinds: Mapping[str, str], labels: np.ndarray, silhouettes: np.ndarray | None
 ) -> list[dict[str, Any]]:
     """The clusters from the largest to the smallest: rows, share, mean silhouette, and what is special about them."""
-    numbers = {name: as_numbers(table[name]) for name, kind in kinds.items() if kind == "number"}
+    numbers = {
+        name: as_numbers(table[name], form_of(kind)) for name, kind in kinds.items() if base_kind(kind) == "number"
+    }
     levels = {name: distinct_values(as_text(table[name])) for name, kind in kinds.items() if kind == "category"}
     found, counts = np.unique(labels, return_counts=True)
     profiles = []

@@ -19,6 +19,7 @@ from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profil
 from epicycle.automl.effects._effect_job import EffectJob, Question, contrasts
 from epicycle.automl.effects._effect_run import EffectRun
 from epicycle.automl.effects._identification import Identification, identification_of
+from epicycle.automl.tables._columns import base_kind
 from epicycle.automl.tables._table_encoder import TableEncoder
 from epicycle.automl.tables._tables import read_table, source_name
 from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleWarning, ParameterError
@@ -298,7 +299,7 @@ def _profile(
 
 def _covariates(table: pa.Table, profile: list[ColumnProfile]) -> tuple[np.ndarray, list[str], list[str]]:
     """Encoded covariates without columns that others determine, their names, and the columns they come from."""
-    kinds = {p.name: p.kind for p in profile if p.kind in ("number", "category") or p.kind.startswith("date")}
+    kinds = {p.name: p.kind for p in profile if base_kind(p.kind) in ("number", "category", "date")}
     if not kinds:
         return np.zeros((table.num_rows, 0)), [], []
     encoder = TableEncoder(kinds, form="linear").fit(table)

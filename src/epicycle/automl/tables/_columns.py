@@ -10,42 +10,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from epicycle.automl.tables._dates import form_of_numbers, form_of_texts
+from epicycle.automl.tables._number_texts import as_plain, number_form, units_of
 from epicycle.automl.tables._tables import EMBEDDED
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 
-#: Kinds of columns that become features; "date" may be followed by a format of strptime.
-FEATURES = ("number", "category", "date")
+#: Kinds of columns that become features; "date" may be followed by a format of strptime, "number" by the form of texts.
+FEATURES = ("number", "category", "date", "text", "sequence")
 KINDS = (*FEATURES, "drop", "target", "weight", "group", "order")
 
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _IDENTIFIER = re.compile(
-    r"(^|[_\W])(id|uuid|guid|index|key|rowid|row|nr|no|number|code)($|[_\W])|[a-z]I[dD]$", re.IGNORECASE
+    r"(^|[_\W])(id|uuid|guid|index|key|rowid|row|nr|no|number|code)($|[_\W])|(?-i:[a-z]I[dD]$)", re.IGNORECASE
 )
-_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y/%m/%d",
-    "%Y/%m/%d %H:%M:%S",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d.%m.%Y",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d %b %Y",
-    "%b %d %Y",
-)
-#: A time with a fraction of the second, a zone, or both.
-_SECONDS = (
-    r"^(?P<whole>.*:\d{2}:\d{2})(?:[.,](?P<fraction>\d{1,9}))?"
-    r"(?:Z|(?P<sign>[+-])(?P<hours>\d{2}):?(?P<minutes>\d{2}))?$"
+#: Names of columns whose whole numbers are names of things, with which nobody computes.
+_NAMES_OF_THINGS = re.compile(
+    r"(^|[_\W])(id|uuid|guid|zip|zip_?code|post_?code|postal|plz|fips|sku|isbn|iban|phone|area_?code)($|[_\W])"
+    r"|(?-i:[a-z](I[dD]|Zip|PostalCode|ZipCode)$)",
+    re.IGNORECASE,
 )
 #: Share of the texts of a column that have to parse as numbers, or as dates, for the column to be one.
 _PARSED_SHARE = 0.95
+#: Levels of a category that trees split as sets.
+MAX_TREE_LEVELS = 254
 
 
 @dataclass(frozen=True)
@@ -65,6 +52,16 @@ def sample_of(table: pa.Table, rows: int, seed: int = 0) -> pa.Table:
     return table.take(pa.array(chosen))
 
 
+def base_kind(kind: str) -> str:
+    """The kind without the form of its values: "date" of "date %d/%m/%Y"."""
+    return kind.partition(" ")[0]
+
+
+def form_of(kind: str) -> str:
+    """The form of the values of a kind: "%d/%m/%Y" of "date %d/%m/%Y"."""
+    return kind.partition(" ")[2]
+
+
 def kind_of_column(column: Any, name: str) -> ColumnKind:
     """The kind of a column of features, from all or a sample of its values."""
     kind = column.type
@@ -81,14 +78,23 @@ def kind_of_column(column: Any, name: str) -> ColumnKind:
         return _number(column, name, n)
     if pa.types.is_dictionary(kind):
         return _unless_constant(column, ColumnKind("category", _CATEGORY))
-    return _text(as_text(column))
+    return _text(as_text(column), name)
 
 
-#: The treatment of text that no model uses; it tells rows apart even so.
-FREE_TEXT = "left out: free text"
-_DATE = "expanded into days, year, month, weekday and hour, as far as they vary"
+_DATE = "expanded into days, year, month, day, weekday, hour and waves of the year, week and day, as far as they vary"
 _CATEGORY = "levels: as sets for trees, one column each for linear models"
+_MANY_LEVELS = "the most frequent of its {distinct:,} levels; and the mean of the target at each level, from other rows"
 _NUMBERS = "used as a number: as it is for trees, scaled for linear models"
+_WORDS = "words and runs of characters (tf-idf) for linear models, the leading factors of them for others"
+_SEQUENCE = "runs of letters (tf-idf) for linear models, the leading factors of them for others"
+_FORM_WORDS = {
+    "comma": "text with decimal commas; ",
+    "unit": "text with a unit, which is left out; ",
+    "comma unit": "text with decimal commas and a unit, which is left out; ",
+    "": "text that parses as numbers; ",
+}
+#: Letters of a sequence at least, on average, and different letters at most: nucleotides 4 to 15, amino acids 20 to 25.
+_SEQUENCE_LENGTH, _ALPHABET = 20, 25
 
 
 def _is_number(kind: Any) -> bool:
@@ -123,81 +129,73 @@ def _number(column: Any, name: str, n: int) -> ColumnKind:
     if values.min() == values.max() and column.null_count == 0:
         return ColumnKind("drop", "left out: one value in all rows", "has the same value in all rows")
     whole = bool((values == np.floor(values)).all())
-    if n >= 20 and column.null_count == 0 and whole and len(np.unique(values)) == n:
+    distinct = len(np.unique(values))
+    if n >= 20 and column.null_count == 0 and whole and distinct == n:
         steps = np.diff(values)
         # A counter of rows is an identifier whatever its name; other distinct integers only with a name like one.
         counted = bool((steps == 1).all() or (steps == -1).all())
         if counted or (_IDENTIFIER.search(name) and bool(values.max() - values.min() >= n - 1)):
             return ColumnKind("drop", "left out: an identifier, another number in each row", "is like an identifier")
+    if (whole and pa.types.is_integer(column.type)) or (whole and column.null_count and distinct < n):
+        if (form := form_of_numbers(values, name)) is not None:
+            return ColumnKind(f"date {form}", f"whole numbers that are dates ({form}); {_DATE}")
+        if _NAMES_OF_THINGS.search(name) and 1 < distinct <= 0.9 * len(values):
+            return _category(distinct, prefix="numbers that name things; ")
     return ColumnKind("number", _NUMBERS)
 
 
-def _text(column: Any) -> ColumnKind:
+def _category(distinct: int, warning: str = "", prefix: str = "") -> ColumnKind:
+    many = f"{_MANY_LEVELS.format(distinct=distinct)}; " if distinct > MAX_TREE_LEVELS else ""
+    return ColumnKind("category", f"{prefix}{many}{_CATEGORY}", warning)
+
+
+def _text(column: Any, name: str) -> ColumnKind:
     known = column.drop_null()
-    numbers = pc.sum(pc.match_substring_regex(known, _NUMBER)).as_py() or 0
-    if numbers == len(known):
-        return ColumnKind("number", f"text that parses as numbers; {_NUMBERS}")
-    if numbers >= _PARSED_SHARE * len(known):
-        odd = known.filter(pc.invert(pc.match_substring_regex(known, _NUMBER)))[0].as_py()
-        return ColumnKind(
-            "number",
-            f"{_NUMBERS}; what is no number counts as missing",
-            f"mixes numbers with text such as {odd[:30]!r}, which counts as missing",
-        )
     distinct = pc.count_distinct(known).as_py()
-    if distinct > 1 and (form := _date_format(known)) is not None:
-        return ColumnKind(f"date {form}", _DATE)
+    codes = pc.any(pc.match_substring_regex(known, r"^\s*0\d")).as_py() or _NAMES_OF_THINGS.search(name)
+    form, numbers = number_form(known, _PARSED_SHARE)
+    if form is not None and not (codes and form == "" and pc.all(pc.match_substring_regex(known, r"^\d+$")).as_py()):
+        if form == "truth":
+            return _unless_constant(column, ColumnKind("number truth", "words for yes and no, used as 1 and 0"))
+        treatment = _FORM_WORDS[form] + _NUMBERS
+        kind, warning = f"number {form}".strip(), ""
+        if "unit" in form and len(units := units_of(known)) > 1:
+            listed = ", ".join(map(repr, units[:4]))
+            return _category(distinct, f"mixes units ({listed}), which are not converted: bring them to one unit")
+        if numbers < len(known):
+            odd = known.filter(pc.is_null(as_plain(known, form)))[0].as_py()
+            treatment += "; what is no number counts as missing"
+            warning = f"mixes numbers with text such as {odd[:30]!r}, which counts as missing"
+        return ColumnKind(kind, treatment, warning)
+    if distinct > 1 and (dates := form_of_texts(known)) is not None:
+        return ColumnKind(f"date {dates}", _DATE)
     if distinct <= 1:
         return _unless_constant(column, ColumnKind("category", _CATEGORY))
+    if _is_sequence(known, distinct):
+        return ColumnKind("sequence", _SEQUENCE)
     words = pc.mean(pc.add(pc.count_substring(known, " "), 1)).as_py()
-    # Nearly every row has its own text: words make it free text, otherwise it is an identifier.
+    # Scripts without spaces between words: long texts, mostly of letters beyond Latin, Greek and Cyrillic.
+    if words < 3 and pc.mean(pc.utf8_length(known)).as_py() >= 10:
+        words += 0.3 * pc.mean(pc.count_substring_regex(known, "[฀-໿぀-鿿가-힣]")).as_py()
+    # Nearly every row has its own text: words make it a text, otherwise it is an identifier.
     if distinct > 0.9 * len(known) and len(known) >= 20:
         if words >= 3:
-            return ColumnKind("drop", FREE_TEXT, "holds free text, which no model here uses")
+            return ColumnKind("text", _WORDS)
         return ColumnKind("drop", "left out: an identifier, another text in each row", "is like an identifier")
     if distinct > 50 and words >= 5:
-        return ColumnKind("drop", FREE_TEXT, "holds free text, which no model here uses")
-    mixed = (
-        f"mixes numbers with text: {numbers} of {len(known)} values are numbers" if numbers > 0.3 * len(known) else ""
-    )
-    if distinct > 254:
-        return ColumnKind(
-            "category", f"the most frequent of its {distinct}+ levels, the others as missing; {_CATEGORY}", mixed
-        )
-    return ColumnKind("category", _CATEGORY, mixed)
+        return ColumnKind("text", _WORDS)
+    mixed = numbers > 0.3 * len(known) and not codes
+    warning = f"mixes numbers with text: {numbers} of {len(known)} values are numbers" if mixed else ""
+    return _category(distinct, warning)
 
 
-def _date_format(known: Any) -> str | None:
-    """The format by which (nearly) all texts are dates; of several the one that parses most."""
-    first = known[0].as_py()
-    if not 8 <= len(first) <= 35 or not any(c.isdigit() for c in first):
-        return None
-    some = known.slice(0, 1000)
-    counts = [len(some) - _parsed_dates(some, form).null_count for form in _FORMATS]
-    best = int(np.argmax(counts))
-    return _FORMATS[best] if counts[best] >= _PARSED_SHARE * len(some) else None
-
-
-def _parsed_dates(text: Any, form: str) -> Any:
-    """Texts of the format as timestamps; where it ends with seconds, their fraction and a zone may follow.
-
-    A time with a zone becomes that of Greenwich, as the reader of JSON lines makes it.
-    """
-    if not form.endswith("%S"):
-        return pc.strptime(text, format=form, unit="us", error_is_null=True)
-    parts = pc.extract_regex(text, _SECONDS)  # null where there is neither fraction nor zone
-    whole, fraction, sign, hours, minutes = (
-        pc.struct_field(parts, name) for name in ("whole", "fraction", "sign", "hours", "minutes")
-    )
-    parsed = pc.strptime(pc.coalesce(whole, text), format=form, unit="us", error_is_null=True)
-
-    def number(digits: Any) -> Any:
-        return pc.if_else(pc.equal(pc.fill_null(digits, ""), ""), "0", digits).cast(pa.int64())
-
-    microseconds = number(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fraction, ""), 6, "0"), 0, 6))
-    offset = pc.multiply(pc.add(pc.multiply(number(hours), 60), number(minutes)), 60_000_000)
-    shift = pc.if_else(pc.equal(pc.fill_null(sign, ""), "-"), offset, pc.negate(offset))
-    return pc.add(parsed, pc.add(microseconds, shift).cast(pa.duration("us")))
+def _is_sequence(known: Any, distinct: int) -> bool:
+    """Whether texts are runs of letters from a small alphabet, as of nucleotides or amino acids."""
+    if distinct < 10 or pc.mean(pc.utf8_length(known)).as_py() < _SEQUENCE_LENGTH:
+        return False
+    if not pc.all(pc.match_substring_regex(known, r"^\s*[A-Za-z*-]+\s*$")).as_py():
+        return False
+    return len(set("".join(known.slice(0, 1000).to_pylist()).upper())) <= _ALPHABET + 2  # gaps and stops
 
 
 def decoded(column: Any) -> Any:
@@ -205,13 +203,12 @@ def decoded(column: Any) -> Any:
     return pc.dictionary_decode(column) if pa.types.is_dictionary(column.type) else column
 
 
-def as_numbers(column: Any) -> np.ndarray:
-    """A column as float64; NaN where it is missing, infinite, or a text that is not a number."""
+def as_numbers(column: Any, form: str = "") -> np.ndarray:
+    """A column as float64; NaN where it is missing, infinite, or a text that is not a number of the form."""
     column = decoded(column)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        text = pc.utf8_trim_whitespace(column)
-        column = pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, text.type))
+        column = as_plain(column, form)
     elif pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif pa.types.is_temporal(kind):
@@ -232,23 +229,6 @@ def as_text(column: Any) -> Any:
         if bool((np.isnan(values) | (values == np.floor(values))).all()):
             column = pa.array(np.where(np.isnan(values), 0, values).astype(np.int64), mask=np.isnan(values))
     return column.cast(pa.string())
-
-
-def as_dates(column: Any, form: str) -> Any:
-    """A column as timestamps without a zone; null where a text is not of the format."""
-    column = decoded(column)
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        forms = (form,) if form else _FORMATS
-        for one in forms:
-            parsed = _parsed_dates(column.cast(pa.string()), one)
-            if parsed.null_count < len(parsed) or one == forms[-1]:
-                return parsed
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        column = pc.local_timestamp(column)
-    if not pa.types.is_temporal(kind):
-        raise DataError(f"values of type {kind}; expected dates")
-    return column.cast(pa.timestamp("us"), safe=False)
 
 
 #: Integers with at most so many distinct values are classes, unless the task is given.
@@ -287,12 +267,16 @@ def task_of(column: Any, asked: str) -> str:
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
     if asked == "regression":
         if text or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            values = as_numbers(column) if text else np.array([np.nan])
+            values = _target_numbers(column) if text else np.array([np.nan])
             if np.isnan(values).sum() > column.null_count:
                 raise DataError(f"task='regression': the target holds values of type {kind}; expected numbers")
         return asked
     if asked == "classification":
         return asked
+    if text and not pa.types.is_dictionary(kind):
+        form, _ = number_form(column.drop_null(), _PARSED_SHARE)
+        if form not in (None, "truth") and distinct_values(column) > MAX_INTEGER_CLASSES:
+            return "regression"
     if text or pa.types.is_boolean(kind):
         return "classification"
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -309,7 +293,7 @@ def target_values(column: Any, *, classes: bool, name: str) -> np.ndarray:
     if column.null_count:
         raise DataError(f"target {name!r}: {column.null_count} values are missing; leave these rows out")
     if not classes:
-        values = as_numbers(column)
+        values = _target_numbers(column)
         if np.isnan(values).any():
             raise DataError(f"target {name!r}: {int(np.isnan(values).sum())} values are no finite numbers")
         return np.ascontiguousarray(values)
@@ -331,8 +315,17 @@ def known_rows(column: Any, *, classes: bool) -> np.ndarray:
     column = decoded(column)
     known = np.asarray(pc.is_valid(column).to_pylist(), dtype=bool) if column.null_count else np.ones(len(column), bool)
     if not classes and known.any():
-        known &= ~np.isnan(as_numbers(column))
+        known &= ~np.isnan(_target_numbers(column))
     return known
+
+
+def _target_numbers(column: Any) -> np.ndarray:
+    """Numbers of a target, as people write them where it is text."""
+    column = decoded(column)
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    known = column.drop_null() if text else column
+    form = number_form(known, 0.5)[0] if text and len(known) else None
+    return as_numbers(column, "" if form in (None, "truth") else form)
 
 
 def check_varies(y: np.ndarray, name: str, *, classes: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import glob
+import io
 import json
 import lzma
 import os
@@ -48,8 +49,65 @@ def _only_member(path: Path) -> Any:
         raise DataFileError(f"{path}: {error}") from None
 
 
+#: The first bytes of compressed content, and the name of the compression.
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zst", b"\xfd7zXZ": "xz", b"\x04\x22\x4d\x18": "lz4"}
+
+
+def decompressed(stream: io.BufferedReader, size: int) -> io.BufferedReader:
+    """A stream of bytes, as it is or decompressed where its first bytes are those of compressed content.
+
+    `size` is that of the buffer, from which the beginning can be looked at.
+    """
+    kind = next((name for magic, name in _MAGIC.items() if stream.peek(8).startswith(magic)), None)
+    if kind is None:
+        return stream
+    if kind == "xz":
+        return io.BufferedReader(lzma.open(stream), size)
+    # The stream has no position that Arrow could ask for.
+    content = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), {"gz": "gzip", "zst": "zstd"}.get(kind, kind))
+    return io.BufferedReader(_Readable(content), size)
+
+
+class _Readable(io.RawIOBase):
+    """A stream of Arrow as one of Python, which can be read in pieces of any size."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.stream.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+#: Suffixes of the tables of a folder.
+TABLES = (
+    *(".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows", ".json", ".jsonl", ".ndjson"),
+    *(".xlsx", ".ods"),
+)
+
+
+def _of_folder(folder: Path) -> list[Path]:
+    """The tables of a folder in the order of their names; hidden files and those of other kinds are passed over."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        suffixes = [suffix.lower() for suffix in path.suffixes]
+        if suffixes and suffixes[-1] in COMPRESSED:
+            suffixes.pop()
+        if path.is_file() and not path.name.startswith((".", "_")) and suffixes and suffixes[-1] in TABLES:
+            found.append(path)
+    if not found:
+        raise DataFileError(f"{folder}: is a directory without tables; expected files such as .csv or .parquet in it")
+    return found
+
+
 def several_files(source: Any) -> list[Path] | None:
-    """The files of a list of paths or of a pattern such as ``data/*.csv``; None where the source is something else."""
+    """The files of a list of paths, of a folder, or of a pattern such as ``data/*.csv``; None for other sources."""
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source):
+        return _of_folder(Path(source))
     if isinstance(source, list | tuple):
         if not source or not all(isinstance(part, str | os.PathLike) for part in source):
             return None

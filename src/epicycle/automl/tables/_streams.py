@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,21 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from epicycle.automl.tables._files import UNREADABLE, is_json_array, json_array, open_bytes, several_files
+from epicycle.automl.tables._databases import named_part, read_part, refuse_address
+from epicycle.automl.tables._files import (
+    UNREADABLE,
+    decompressed,
+    is_json_array,
+    json_array,
+    open_bytes,
+    several_files,
+)
 from epicycle.automl.tables._tables import (
     EMBEDDED,
     HEAD_BYTES,
     as_table,
     check_text,
+    checked,
     convert_options,
     csv_options,
     decimal_point_of,
@@ -30,6 +37,7 @@ from epicycle.automl.tables._tables import (
     kind_of_file,
     parse_error,
     source_name,
+    stdin,
 )
 from epicycle.core._exceptions import DataError, DataFileError
 
@@ -46,6 +54,10 @@ def blocks_of(source: Any, types: Mapping[str, str], *, header: bool = True) -> 
     name = source_name(source)
     if isinstance(source, str) and source in EMBEDDED and not Path(source).exists():
         yield _selected(embedded(source), types, name)
+        return
+    refuse_address(source)
+    if (named := named_part(source)) is not None:
+        yield _selected(checked(read_part(*named, header=header), name), types, name)
         return
     if (files := several_files(source)) is not None:
         for file in files:
@@ -74,7 +86,7 @@ def blocks_of(source: Any, types: Mapping[str, str], *, header: bool = True) -> 
 
 
 def _from_stdin(types: Mapping[str, str], header: bool) -> Iterator[pa.Table]:
-    raw = io.BufferedReader(sys.stdin.buffer, HEAD_BYTES)  # type: ignore[type-var]
+    raw = decompressed(stdin(), HEAD_BYTES)
     head = raw.peek(HEAD_BYTES)[:HEAD_BYTES]
     kind = kind_of_content(head, "standard input")
     if kind in ("CSV", "JSON lines"):

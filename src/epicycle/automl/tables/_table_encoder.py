@@ -1,4 +1,4 @@
-"""TableEncoder: columns of a table as features, from numbers, levels of categories and parts of dates.
+"""TableEncoder: columns of a table as features, from numbers, levels of categories, parts of dates, and texts.
 
 Medians, means, scales and levels come from the rows of `fit` alone, and never from a target.
 """
@@ -16,14 +16,31 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from epicycle.automl.tables._columns import FEATURES, KINDS, as_dates, as_numbers, as_text, kind_of_column, sample_of
+from epicycle.automl.tables._columns import (
+    FEATURES,
+    KINDS,
+    MAX_TREE_LEVELS,
+    as_numbers,
+    as_text,
+    base_kind,
+    form_of,
+    kind_of_column,
+    sample_of,
+)
+from epicycle.automl.tables._dates import as_dates
+from epicycle.automl.tables._number_texts import FORMS
 from epicycle.automl.tables._tables import as_table
+from epicycle.automl.tables._text_features import TextFeatures, fit_texts, letter_at, places_of
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data._categories import codes_among, count_levels
 from epicycle.data._target import as_weight
 
-_MAX_LEVELS = {"trees": 254, "linear": 40}
+_MAX_LEVELS = {"trees": MAX_TREE_LEVELS, "linear": 40, "compact": 40}
+#: Periods in days of what repeats: the mean Gregorian year, the week (a Thursday began 1970), the day.
+_PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
+#: The part of a date that varies where a wave of the period does.
+_VARIES = {"year": "month", "week": "weekday", "day": "hour"}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -32,15 +49,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     For trees, numbers stay as they are, with NaN where they are missing, and a category becomes the number of its
     level. For linear models, a missing number becomes the median and has a column of its own that says so, numbers are
     scaled to mean 0 and deviation 1, and every level of a category has a column of zeros and ones. Dates become days,
-    year, month, weekday and hour, as far as these vary. A level that the fit has not seen counts as missing.
+    year, month, day, weekday and hour, as far as these vary, and for linear models waves of the year, week and day too.
+    Texts become weights (tf-idf) of words and runs of characters for linear models, and their leading factors for
+    others; sequences those of runs of letters, and the letter at each place where all are of one length. A level that
+    the fit has not seen counts as missing.
 
     Parameters
     ----------
     columns : "auto" or dict of str, default="auto"
-        Kind of each column: ``"number"``, ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the format of a
-        text), or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features.
-        Columns that are not named are left out. "auto" decides by types and values.
-    form : {"trees", "linear"}, default="trees"
+        Kind of each column: ``"number"`` (or, of texts, ``"number comma"`` with decimal commas, ``"number unit"`` with
+        a unit, ``"number truth"`` of words for yes and no), ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the
+        format of a text, ``"date seconds"`` since 1970, ...), ``"text"``, ``"sequence"``, or one of ``"drop"``,
+        ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features. Columns that are not named are
+        left out. "auto" decides by types and values.
+    form : {"trees", "linear", "compact"}, default="trees"
+        "compact" is as "linear" with the factors of texts in the place of their terms.
     max_levels : int, optional
         Levels of a category at most, the most frequent; by default 254 for trees and 40 for linear models.
     sparse : bool, default=False
@@ -63,6 +86,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         The column that each feature comes from.
     median_, mean_, scale_ : ndarray
         Of the features that are numbers.
+    texts_ : TextFeatures
+        The vocabularies and factors of texts.
 
     Examples
     --------
@@ -88,6 +113,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     scale_: np.ndarray
     _numbers_: list[list[str]]
     _flags_: list[bool]
+    _waves_: list[list[Any]]
+    _places_: dict[str, int]
+    texts_: TextFeatures
 
     @stores_arguments
     def __init__(
@@ -125,20 +153,40 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self
             The fitted encoder.
         """
+        return self.fit_as(X, sample_weight)
+
+    def fit_as(self, X: Any, sample_weight: Any = None, other: TableEncoder | None = None) -> TableEncoder:
+        """Fit as `fit` does; the features of texts are those of `other`, if given, which was fitted to the same rows.
+
+        Parameters
+        ----------
+        X, sample_weight : as for :meth:`fit`
+        other : TableEncoder, optional
+
+        Returns
+        -------
+        self
+            The fitted encoder.
+        """
         self._check_parameters()
         table = self._table(X, reset=True)
         weight = as_weight(sample_weight, table.num_rows)
         if weight is not None:
             table, weight = table.filter(pa.array(weight > 0)), weight[weight > 0]
         kinds = self._kinds(table)
+        texts = {name: kind for name, kind in kinds.items() if kind in ("text", "sequence")}
+        self.texts_, terms = (other.texts_, {}) if other is not None else fit_texts(table, texts)
         numbers: list[list[str]] = []
         levels: dict[str, np.ndarray] = {}
+        places: dict[str, int] = {}
         statistics, flags = [], []
-        for name, kind in kinds.items():
+        plain = {name: kind for name, kind in kinds.items() if name not in texts}
+        # Factors of texts are the last of the numbers: the form with terms in their place has all others before them.
+        for name, kind in {**plain, **(texts if self.form != "linear" else {})}.items():
             if kind == "category":
                 levels[name] = self._levels(table[name], weight)
                 continue
-            for part, values in self._parts(table, name, kind).items():
+            for part, values in self._parts(table, name, kind, terms).items():
                 known = ~np.isnan(values)
                 finite = values[known]
                 if part and (len(finite) == 0 or finite.min() == finite.max()):
@@ -146,34 +194,55 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 numbers.append([name, part])
                 flags.append(len(finite) < len(values))
                 statistics.append(_statistics(finite, None if weight is None else weight[known]))
+        for name in (name for name, kind in texts.items() if kind == "sequence"):
+            places[name] = places_of(table[name])
+            for place in range(places[name]):
+                levels[f"{name} {place + 1}"] = self._levels(letter_at(table[name], place), weight)
         self.columns_ = dict(kinds)
         self.types_ = {name: str(table.schema.field(name).type) for name in kinds}
         self.levels_ = levels
-        self._numbers_, self._flags_ = numbers, flags
+        self._numbers_, self._flags_, self._places_ = numbers, flags, places
         self.median_, self.mean_, self.scale_ = np.array(statistics, dtype=np.float64).reshape(-1, 3).T.copy()
         sources = [name for name, _ in numbers]
+        of_level = dict(zip(levels, self._columns_of_levels(), strict=True))
+        self._waves_ = []
         if self.form == "trees":
             self.categorical_ = list(range(len(numbers), len(numbers) + len(levels)))
-            self.sources_ = [*sources, *levels]
+            self.sources_ = [*sources, *of_level.values()]
         else:
             self.categorical_ = []
             flagged = [name for (name, _), flag in zip(numbers, flags, strict=True) if flag]
-            self.sources_ = [*sources, *flagged, *(name for name, known in levels.items() for _ in known)]
+            self._waves_ = [
+                [j, period]
+                for j, (name, part) in enumerate(numbers)
+                if part == "days"
+                for period, varies in _VARIES.items()
+                if [name, varies] in numbers
+            ]
+            waves = [numbers[j][0] for j, _ in self._waves_ for _ in "sc"]
+            self.sources_ = [*sources, *flagged, *(of_level[n] for n, known in levels.items() for _ in known), *waves]
+            if self.form == "linear":
+                self.sources_ += self.texts_.names()[0]
         if not self.sources_:
             if table.num_rows == 1:
                 raise DataError("X: one sample (n_samples=1), in which no column varies; expected at least 2")
             raise DataError("columns: none is left that a model can use; every one is constant, missing or left out")
         return self
 
+    def _columns_of_levels(self) -> list[str]:
+        """The column of each entry of `levels_`: its own, or the sequence of which it is a place."""
+        of_place = {f"{name} {k + 1}": name for name, length in self._places_.items() for k in range(length)}
+        return [of_place.get(name, name) for name in self.levels_]
+
     def _check_parameters(self) -> None:
-        choices = {"form": ("trees", "linear"), "dtype": ("float64", "float32"), "absent": ("error", "skip")}
+        choices = {"form": ("trees", "linear", "compact"), "dtype": ("float64", "float32"), "absent": ("error", "skip")}
         for name, allowed in choices.items():
             if (given := getattr(self, name)) not in allowed:
                 raise ParameterError(f"{name}={given!r}; expected {' or '.join(map(repr, allowed))}")
         if self.sparse and self.form == "trees":
-            raise ParameterError("sparse=True: expected form='linear'")
+            raise ParameterError("sparse=True: expected form='linear' or 'compact'")
         m = self.max_levels
-        if m is not None and (not isinstance(m, int) or isinstance(m, bool) or not 1 <= m <= 254):
+        if m is not None and (not isinstance(m, int) or isinstance(m, bool) or not 1 <= m <= MAX_TREE_LEVELS):
             raise ParameterError(f"max_levels={m!r}; expected None or a number from 1 to 254")
 
     def _table(self, X: Any, *, reset: bool) -> pa.Table:
@@ -210,7 +279,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if not isinstance(self.columns, Mapping):
             raise ParameterTypeError(f"columns={self.columns!r:.60}; expected 'auto' or kinds by the names of columns")
         for name, kind in self.columns.items():
-            if not isinstance(kind, str) or (kind not in KINDS and not kind.startswith("date ")):
+            known = isinstance(kind, str) and (kind in KINDS or kind.startswith("date "))
+            if not known and not (isinstance(kind, str) and base_kind(kind) == "number" and form_of(kind) in FORMS):
                 raise ParameterError(f"columns[{name!r}]={kind!r:.40}; expected one of {', '.join(KINDS)}")
         wanted = {name: kind for name, kind in self.columns.items() if is_feature(kind)}
         there = set(table.column_names)
@@ -253,6 +323,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """The features of rows that are there in the form for trees, by an encoder of the same columns."""
         return coded.matrix[coded.rows] if self.form == "trees" else self._for_linear(coded)
 
+    def terms(self, X: Any) -> sp.csr_array | None:
+        """Weights of the terms of all texts; None where there are no texts.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_terms), or None
+        """
+        return self.texts_.all_terms(as_table(X)) if self.texts_.vectorizers else None
+
     def _for_trees(self, table: pa.Table) -> np.ndarray:
         out = np.empty((table.num_rows, len(self.sources_)), self.dtype)
         for j, values in enumerate(self._number_columns(table)):
@@ -263,10 +346,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return out
 
     def _for_linear(self, table: pa.Table | Coded) -> Any:
-        if self.sparse:
-            return self._for_linear_sparse(table)
+        plain = self._for_linear_sparse(table) if self.sparse else self._for_linear_dense(table)
+        if self.form == "compact" or not self.texts_.vectorizers:
+            return plain
+        terms = table.terms[table.rows] if isinstance(table, Coded) else self.texts_.all_terms(table)
+        return sp.csr_array(sp.hstack([sp.csr_array(plain), terms.astype(self.dtype)], format="csr"))
+
+    def _for_linear_dense(self, table: pa.Table | Coded) -> np.ndarray:
         width = len(self._numbers_) + sum(self._flags_)
-        dense = np.empty((table.num_rows, len(self.sources_)), self.dtype)
+        n_terms = len(self.texts_.names()[0]) if self.form == "linear" else 0
+        dense = np.empty((table.num_rows, len(self.sources_) - n_terms), self.dtype)
         flag = len(self._numbers_)
         for j, values in enumerate(self._number_columns(table)):
             unknown = np.isnan(values)
@@ -280,7 +369,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             known = np.flatnonzero(codes >= 0)
             dense[known, width + codes[known]] = 1.0
             width += len(levels)
+        for j, values in enumerate(self._wave_columns(table), start=width):
+            dense[:, j] = values
         return dense
+
+    def _wave_columns(self, table: pa.Table | Coded) -> Iterator[np.ndarray]:
+        """Sine and cosine of the time of the year, week and day; 0 where a date is missing."""
+        if not self._waves_:
+            return
+        days = {j: values for j, values in enumerate(self._number_columns(table)) if self._numbers_[j][1] == "days"}
+        for j, period in self._waves_:
+            angle = 2 * np.pi * np.mod(days[j] / _PERIODS[period], 1.0)
+            yield np.nan_to_num(np.sin(angle))
+            yield np.nan_to_num(np.cos(angle))
 
     def _for_linear_sparse(self, table: pa.Table | Coded) -> sp.csr_array:
         """The same without centring, put in its place column by column: nothing of its size is made beside it."""
@@ -296,7 +397,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             data[places] = values[there]
             indices[places] = columns[there]
             at += there
-        return sp.csr_array((data, indices, indptr.astype(index)), shape=(table.num_rows, len(self.sources_)))
+        n_terms = len(self.texts_.names()[0]) if self.form == "linear" else 0
+        shape = (table.num_rows, len(self.sources_) - n_terms)
+        return sp.csr_array((data, indices, indptr.astype(index)), shape=shape)
 
     def _entries(self, table: pa.Table | Coded) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Of every column in turn: the rows that have an entry, its place in the row, and its value."""
@@ -313,6 +416,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             codes = self._codes(table, name)
             yield codes >= 0, width + codes, ones
             width += len(levels)
+        for j, values in enumerate(self._wave_columns(table), start=width):
+            yield values != 0, np.broadcast_to(j, n), values
 
     def _number_columns(self, table: pa.Table | Coded) -> Iterator[np.ndarray]:
         """The features that are numbers, one after the other."""
@@ -325,17 +430,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 last, parts = name, self._parts(table, name, self.columns_[name])
             yield parts[part]
 
-    def _parts(self, table: pa.Table, name: str, kind: str) -> dict[str, np.ndarray]:
-        """A column as numbers: one for a number, several for a date."""
+    def _parts(self, table: pa.Table, name: str, kind: str, terms: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """A column as numbers: one for a number, several for a date or a text, whose terms may be there already."""
         try:
-            if kind == "number":
-                return {"": self._checked(as_numbers(table[name]), table[name], name)}
-            dates = as_dates(table[name], kind.removeprefix("date").strip())
+            if base_kind(kind) == "number":
+                return {"": self._checked(as_numbers(table[name], form_of(kind)), table[name], name)}
+            if name in self.texts_.vectorizers:
+                known = (terms or {}).get(name)
+                return self.texts_.factors_of(name, self.texts_.terms(name, table[name]) if known is None else known)
+            dates = as_dates(table[name], form_of(kind))
         except (DataError, pa.ArrowException) as error:
             raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
         days = as_numbers(dates.cast(pa.int64())) / 86_400e6
         found = {"days": days}
-        for part, function in (("year", pc.year), ("month", pc.month), ("weekday", pc.day_of_week), ("hour", pc.hour)):
+        parts = {"year": pc.year, "month": pc.month, "day": pc.day, "weekday": pc.day_of_week, "hour": pc.hour}
+        for part, function in parts.items():
             found[part] = as_numbers(function(dates))
         return found
 
@@ -354,7 +463,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if isinstance(table, Coded):
             return table.codes(name, self.levels_[name])
         try:
-            return codes_among(as_text(table[name]), self.levels_[name])
+            sequence, _, place = name.rpartition(" ")
+            of_place = sequence in self._places_ and name not in self.columns_
+            column = letter_at(table[sequence], int(place) - 1) if of_place else as_text(table[name])
+            return codes_among(column, self.levels_[name])
         except pa.ArrowException as error:
             raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
 
@@ -376,6 +488,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         else:
             names += [f"{n} missing" for n, flag in zip(list(names), self._flags_, strict=True) if flag]
             names += [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]
+            names += [
+                f"{self._numbers_[j][0]} {wave} of the {p}" for j, p in self._waves_ for wave in ("sine", "cosine")
+            ]
+            if self.form == "linear":
+                names += self.texts_.names()[1]
         return np.array(names, dtype=object)
 
 
@@ -386,6 +503,7 @@ class Coded:
     trees: TableEncoder
     matrix: np.ndarray
     rows: Any
+    terms: Any = None
 
     @property
     def num_rows(self) -> int:
@@ -408,7 +526,7 @@ class Coded:
 
 def is_feature(kind: str) -> bool:
     """Whether columns of this kind become features."""
-    return kind in FEATURES or kind.startswith("date ")
+    return base_kind(kind) in FEATURES
 
 
 def _statistics(values: np.ndarray, weight: np.ndarray | None) -> tuple[float, float, float]:

@@ -40,7 +40,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
     columns : "auto" or dict of str, default="auto"
         Kind of each column, as for :class:`TableEncoder`. A column of the kind "target" is the target where `fit` gets
         no y.
-    form : {"auto", "trees", "linear"}, default="auto"
+    form : {"auto", "trees", "linear", "compact"}, default="auto"
         "auto" is "trees" for estimators that take missing values.
     max_levels, sparse, dtype, absent
         As for :class:`TableEncoder`.

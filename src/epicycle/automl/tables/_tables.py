@@ -24,7 +24,16 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from epicycle.automl.tables._files import COMPRESSED, UNREADABLE, is_json_array, json_array, open_bytes, several_files
+from epicycle.automl.tables._databases import named_part, read_part, refuse_address
+from epicycle.automl.tables._files import (
+    COMPRESSED,
+    UNREADABLE,
+    decompressed,
+    is_json_array,
+    json_array,
+    open_bytes,
+    several_files,
+)
 from epicycle.core._exceptions import DataError, DataFileError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.data._frames import is_frame
@@ -184,8 +193,10 @@ def read_table(source: Any, *, header: bool = True) -> pa.Table:
     ----------
     source : str, path, list of paths or frame
         A CSV, Parquet, Arrow / Feather or JSON file (text may be compressed: .gz, .bz2, .xz, .zip, .zst), several of
-        them as a list or a pattern such as ``"data/*.csv"``, ``"-"`` for standard input, the name of a data set that
-        comes with scikit-learn (``"iris"``), or a frame of pandas, polars or Arrow.
+        them as a list, a folder or a pattern such as ``"data/*.csv"``, a spreadsheet (``"file.xlsx::sheet"``, also
+        .ods), a table or query of SQLite or DuckDB (``"file.db::table"``, ``"file.db::SELECT ..."``), ``"-"`` for
+        standard input, the name of a data set that comes with scikit-learn (``"iris"``), or a frame of pandas, polars
+        or Arrow. Spreadsheets and DuckDB need a driver (``pip install 'epicycle[files]'``).
     header : bool, default=True
         Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
 
@@ -200,15 +211,21 @@ def read_table(source: Any, *, header: bool = True) -> pa.Table:
     >>> table.num_rows, table.column_names[-1]
     (150, 'species')
     """
+    refuse_address(source)
     if isinstance(source, str) and source in EMBEDDED and not Path(source).exists():
         return embedded(source)
+    if (named := named_part(source)) is not None:
+        return checked(read_part(*named, header=header), source_name(source))
     if (files := several_files(source)) is not None:
         return _joined([read_table(file, header=header) for file in files], files)
     if not isinstance(source, str | os.PathLike):
         return as_table(source)
     name = source_name(source)
     if os.fspath(source) == "-":
-        content = sys.stdin.buffer.read()
+        try:
+            content = decompressed(stdin(), HEAD_BYTES).read()
+        except UNREADABLE as error:
+            raise parse_error(error, name) from None
         head = content[:HEAD_BYTES]
         table = _parsed(pa.py_buffer(content), kind_of_content(head, name), head, name, header)
     else:
@@ -223,6 +240,11 @@ def read_table(source: Any, *, header: bool = True) -> pa.Table:
         )
         table = _parsed(path, kind, head, name, header)
     return checked(table, name)
+
+
+def stdin() -> io.BufferedReader:
+    """Standard input as bytes, of which the beginning can be looked at."""
+    return io.BufferedReader(sys.stdin.buffer, HEAD_BYTES)  # type: ignore[type-var]
 
 
 def _joined(tables: list[pa.Table], files: list[Path]) -> pa.Table:
