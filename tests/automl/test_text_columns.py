@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import os
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ import epicycle as ep
 from epicycle.automl.tables._columns import kind_of_column
 from epicycle.automl.tables._table_encoder import Coded
 
-DATA = Path("/work/shared/data")
+#: Folder of the data sets: EPICYCLE_DATA, or shared/data next to the checkout.
+DATA = Path(os.environ.get("EPICYCLE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 KINDS = {"x": "number", "text": "text", "gene": "sequence", "colour": "category"}
 
 
