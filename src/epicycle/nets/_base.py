@@ -88,6 +88,10 @@ class NetEstimator(Estimator):
         given = {name: vars(self)[name] for name in names}
         return TrainingOptions(**given, step_size=max(1, math.ceil(given["max_iter"] / 3)))
 
+    def _own_gradients(self, module: Any, rows: Rows) -> Callable[[MiniBatch, int], Any] | None:
+        """(batch, step) -> loss, having set the gradients, where they are not torch's."""
+        return None
+
     def _held_out_scores(self, outputs: np.ndarray, rows: Any) -> dict[str, float]:
         """Columns of the history from the outputs on rows that are held out; "validation_score": greater is better."""
         return {}
@@ -133,6 +137,7 @@ class NetEstimator(Estimator):
                 monitor=self._monitor(options.max_iter, lambda _x: self._reconstruction(run)),
                 validation=None if held is None else lambda m: self._validate(m, held),
                 resume=resume,
+                gradients=self._own_gradients(module, rows),
             )
             outcome = run.run()
             if outcome.reason == "diverged" and outcome.n_iter == 0:
@@ -261,9 +266,11 @@ class NetEstimator(Estimator):
         """The attributes that prediction needs, for callbacks while the fit runs."""
         from epicycle.nets.training._loop import as_arrays
 
-        names = [n for n in ("architecture_", "classes_", "_float_", "n_features_in_") if n in vars(self)]
-        kept = {name: vars(self)[name] for name in names}
-        return {**kept, "_weights_": as_arrays(run.kept())}
+        return {**self._learnt_so_far(), "_weights_": as_arrays(run.kept())}
+
+    def _learnt_so_far(self) -> dict[str, Any]:
+        """The fitted attributes but for the weights."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and name[:2] != "__"}
 
     def _keep_module(self, module: Any) -> None:
         """Make a module the one that predicts."""

@@ -87,6 +87,7 @@ AREAS = {
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
         "metrics.cluster.tests.test_unsupervised",
     ),
+    "networks": (0.97, "neural_network.tests.test_mlp"),
     "text": (0.97, "feature_extraction.tests.test_text"),
     "mixtures": (
         0.97,

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle import engine
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._history import History
+from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, Real
+from epicycle.core._random import seed_of
 from epicycle.data import Data
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import NET_PARAMETERS, OPTIMIZERS, NetArguments, TrainingOptions
+from epicycle.optim import solve
 
 ACTIVATIONS = ("identity", "logistic", "sigmoid", "tanh", "relu", "gelu")
 
@@ -30,7 +35,8 @@ MLP_PARAMETERS: Mapping[str, Domain] = {
     **{name: domain for name, domain in NET_PARAMETERS.items() if name != "weight_decay"},
     "hidden_layer_sizes": Described("a positive integer, or a list of them", _is_sizes),
     "activation": Choice(*ACTIVATIONS),
-    "solver": Choice("sgd", "momentum", "adagrad", "adadelta", "rmsprop", "adam", "adamw"),
+    "solver": Choice("lbfgs", "backprop", *OPTIMIZERS),
+    "max_fun": Integer(1),
     "alpha": Real(0),
     "batch_size": AnyOf(Choice("auto"), Integer(1)),
     "power_t": Real(0),
@@ -73,6 +79,11 @@ MLP_DOCS: Mapping[str, str] = {
     "beta_1": "beta_1 : float, default={default}\n    Decay of the mean gradient, for 'adam' and 'adamw'.",
     "beta_2": "beta_2 : float, default={default}\n    Decay of the mean squared gradient, for 'adam' and 'adamw'.",
     "epsilon": "epsilon : float, default={default}\n    Added to the root of it, for 'adam' and 'adamw'.",
+    "solver": "solver : {'adam', 'adamw', 'sgd', 'momentum', 'adagrad', 'adadelta', 'rmsprop', 'backprop', 'lbfgs'}, "
+    "default={default}\n"
+    "    The rule by which a gradient becomes a step. 'backprop' is 'sgd' with the gradients written out in NumPy;\n"
+    "    'lbfgs' looks at all rows for each step, and ends when no derivative exceeds `tol`.",
+    "max_fun": "max_fun : int, default={default}\n    Passes over the rows that solver='lbfgs' makes at most.",
     "dropout": "dropout : float, default={default}\n"
     "    Probability with which the output of a hidden unit is set to zero in a training step.",
 }
@@ -89,6 +100,7 @@ class MLPArguments(NetArguments, total=False):
     beta_1: float
     beta_2: float
     epsilon: float
+    max_fun: int
     dropout: float
 
 
@@ -114,6 +126,7 @@ MLP_DEFAULTS: Mapping[str, Any] = {
     "beta_2": 0.999,
     "epsilon": 1e-8,
     "n_iter_no_change": 10,
+    "max_fun": 15000,
     "dropout": 0.0,
     "warmup": 0.0,
     "clip_norm": None,
@@ -124,6 +137,24 @@ MLP_DEFAULTS: Mapping[str, Any] = {
     "device": "cpu",
     "deterministic": False,
 }
+
+
+class _LimitedMonitor(Monitor):
+    """A monitor that asks to stop after a number of passes over the rows."""
+
+    def __init__(self, monitor: Monitor, calls: Callable[[], int], limit: int, run: Any) -> None:
+        self.monitor, self.calls, self.limit, self.fit = monitor, calls, limit, run
+
+    def __call__(self, iteration: int, x: np.ndarray, *, objective: float, state: Any = None, **columns: float) -> bool:
+        asked = self.monitor(iteration, x, objective=objective, state=state, **columns)
+        if self.calls() < self.limit:
+            return asked
+        self.fit.stop_message, self.fit.ended_early = f"max_fun={self.limit} passes over the rows are made", True
+        return True
+
+    def history(self) -> History:
+        """Everything recorded so far."""
+        return self.monitor.history()
 
 
 class MultiLayerPerceptron(NetEstimator):
@@ -160,6 +191,11 @@ class MultiLayerPerceptron(NetEstimator):
 
     n_outputs_: int
     out_activation_: str
+    tol: float | None
+    accumulate: int
+    precision: str
+    max_fun: int
+    max_iter: int
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
@@ -187,6 +223,7 @@ class MultiLayerPerceptron(NetEstimator):
         size = min(200, rows.n_rows) if self.batch_size == "auto" else min(int(self.batch_size), rows.n_rows)
         return replace(
             options,
+            solver="sgd" if self.solver == "backprop" else options.solver,
             batch_size=size,
             nesterov=bool(self.nesterovs_momentum),
             betas=(float(self.beta_1), float(self.beta_2)),
@@ -194,6 +231,64 @@ class MultiLayerPerceptron(NetEstimator):
             alpha=0.0 if self.solver == "adamw" else float(self.alpha),
             weight_decay=float(self.alpha) if self.solver == "adamw" else 0.0,
         )
+
+    def _own_gradients(self, module: Any, rows: Any) -> Any:
+        if self.solver != "backprop":
+            return None
+        from epicycle.nets.mlp._backprop import HandWrittenGradients
+
+        plain = self.dropout == 0 and self.accumulate == 1 and self.precision == "full" and self.device == "cpu"
+        if not plain:
+            raise ParameterError(
+                "solver='backprop' is the gradient on a whole batch, written out; expected dropout=0, accumulate=1, "
+                "precision='full' and device='cpu'"
+            )
+        smoothing = getattr(self, "label_smoothing", 0.0)
+        return HandWrittenGradients(module, self.architecture_, self._loss(), rows.mean_weight, smoothing)
+
+    def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
+        if self.solver != "lbfgs":
+            super()._train(rows, architecture, stream=stream)
+        elif stream:
+            raise AttributeError("partial_fit is only available for stochastic optimizers. lbfgs is not stochastic.")
+        elif self.early_stopping or self.dropout > 0 or self.device != "cpu" or self.tol is None:
+            raise ParameterError(
+                "solver='lbfgs' minimises one function of all rows to a tolerance; expected early_stopping=False, "
+                "dropout=0, device='cpu' and a tol"
+            )
+        else:
+            self._train_by_lbfgs(rows, architecture)
+
+    def _train_by_lbfgs(self, rows: Any, architecture: dict[str, Any]) -> None:
+        """Minimise the mean loss of all rows by `optim.lbfgs`."""
+        from epicycle.nets.training._objective import ModuleObjective
+
+        resume = self._resume_state()
+        self.architecture_ = architecture
+        # A resumed fit takes its weights from the state.
+        module = self._first_module(architecture, seed_of(self.random_state) if resume is None else 0)
+        objective = ModuleObjective(module, self._row_losses(), rows, float(self.alpha))
+
+        def weights(x: np.ndarray) -> dict[str, Any]:
+            objective.set_weights(x)
+            arrays = {name: np.array(value.detach().numpy()) for name, value in module.state_dict().items()}
+            return {**self._learnt_so_far(), "_weights_": arrays}
+
+        monitor = _LimitedMonitor(
+            self._monitor(self.max_iter, weights), lambda: objective.calls, self.max_fun, self._run
+        )
+        solution = solve(
+            "lbfgs",
+            objective,
+            objective.start(),
+            tol=float(self.tol),  # type: ignore[arg-type]
+            max_iter=self.max_iter,
+            monitor=monitor,
+            state=resume,
+        )
+        objective.set_weights(solution.x)
+        self._keep_module(module)
+        self._conclude(solution)
 
     def _module_outputs(self, X: Any) -> Any:
         from epicycle.nets.training._prediction import table_outputs

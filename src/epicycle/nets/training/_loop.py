@@ -118,7 +118,7 @@ class TrainingRun:
         if resume:
             self._restore(resume)
         elif options.average is not None:
-            self.at.average = weights_of(self.module)
+            self.at.average = {name: value.clone() for name, value in weights_of(self.module).items()}
         self.steps_per_epoch = rows.n_batches(options.batch_size)
         self.steps_per_iteration = options.steps_per_iteration or self.steps_per_epoch
         self.total_steps = options.max_iter * self.steps_per_iteration
@@ -149,12 +149,14 @@ class TrainingRun:
                     break
         finally:
             self.module.eval()
+        # What a resumed fit goes on from is where training stands, and not the best weights or their average.
+        state = {} if reason == "diverged" else self.state()
         final = at.best_weights if self.options.early_stopping and at.best_weights else good
         load_weights(self.module, final)
         history = self.monitor.history()
         if not math.isfinite(loss) and history.n_iter:
             loss = float(history.objective[-1])
-        return Outcome(final, loss, history, at.iteration, at.step, reason, self.state())
+        return Outcome(final, loss, history, at.iteration, at.step, reason, state)
 
     def _iteration(self) -> tuple[float, dict[str, float]]:
         """Some steps; gives the mean loss of their batches, and columns of the history."""
