@@ -1,22 +1,11 @@
 """Clusterings of data sets with published results; those that are not installed are read where they are present."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
 import epicycle as ep
 from epicycle import metrics
-
-
-def arrays(name):
-    checkout = Path(__file__).resolve().parents[2]
-    path = Path(os.environ.get("EPICYCLE_DATA", checkout.parent / "shared" / "data")) / name
-    if not path.exists():
-        pytest.skip(f"{name} is neither in the folder EPICYCLE_DATA nor in shared/data next to the checkout")
-    return np.load(path, allow_pickle=False)
 
 
 def test_iris():
@@ -27,9 +16,9 @@ def test_iris():
     assert metrics.adjusted_rand_score(y, label) == pytest.approx(0.730, abs=5e-4)
 
 
-def test_tumours_of_one_kind_fall_together():
+def test_tumours_of_one_kind_fall_together(book_data):
     # Elements of Statistical Learning, 14.3: with three clusters of 64 microarrays, kinds of tumours stay together.
-    data = arrays("nci_microarray.npz")
+    data = book_data("nci_microarray.npz")
     X, kind = data["X"].astype(float), data["cancer"].astype(str)
     model = ep.KMeans(3, n_init=20, random_state=0).fit(X)
     for name in ("COLON", "LEUKEMIA", "CNS", "RENAL", "OVARIAN", "PROSTATE"):
@@ -38,10 +27,10 @@ def test_tumours_of_one_kind_fall_together():
 
 
 @pytest.mark.slow
-def test_usps_digits():
+def test_usps_digits(book_data):
     # Gultepe and Makrehchi (2018), table 4: k-means has a normalised mutual information of 0.659 after their
     # preparation of the images; raw pixels, as here, give 0.626 at the best of the optima that were found.
-    data = arrays("usps.npz")
+    data = book_data("usps.npz")
     X = np.vstack([data["x_train"], data["x_test"]]).reshape(-1, 256) / 1000.0
     y = np.concatenate([data["y_train"], data["y_test"]])
     label = ep.KMeans(10, n_init=3, random_state=0).fit(X).labels_

@@ -1,10 +1,6 @@
 """Published figures on data sets that are not kept in the repository."""
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
@@ -13,25 +9,17 @@ from epicycle import GaussianAnomalyDetector, IsolationForest
 pytestmark = pytest.mark.slow
 
 
-def read(name, **options):
-    checkout = Path(__file__).resolve().parents[2]
-    path = Path(os.environ.get("EPICYCLE_DATA", checkout.parent / "shared" / "data")) / name
-    if not path.exists():
-        pytest.skip(f"{name} is neither in the folder EPICYCLE_DATA nor in shared/data next to the checkout")
-    return pd.read_csv(path, **options)
-
-
 @pytest.mark.parametrize(("name", "published"), [("shuttle.csv.gz", 1.00), ("mammography.csv.gz", 0.86)])
-def test_areas_of_liu_ting_and_zhou(name, published):
+def test_areas_of_liu_ting_and_zhou(name, published, book_data):
     """Isolation forest, ICDM 2008, table 3: areas to two digits."""
-    table = read(name)
+    table = book_data(name)
     X, odd = table.iloc[:, :-1].to_numpy(float), table.iloc[:, -1].to_numpy() == 1
     areas = [roc_auc_score(odd, -IsolationForest(random_state=s).fit(X).score_samples(X)) for s in range(5)]
     assert round(float(np.mean(areas)), 2) == published
 
 
-def test_attacks_on_mail_servers_are_found():
-    table = read("kddcup99_10percent.csv.gz", header=None)
+def test_attacks_on_mail_servers_are_found(book_data):
+    table = book_data("kddcup99_10percent.csv.gz", header=None)
     mail = table[table[2] == "smtp"]
     X, attack = np.log(mail[[0, 4, 5]].to_numpy(float) + 0.1), (mail[41].astype(str) != "normal.").to_numpy()
     half = np.random.default_rng(0).permutation(len(attack)) < len(attack) // 2

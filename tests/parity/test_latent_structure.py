@@ -1,0 +1,87 @@
+"""Components, voices and ratings of data sets with published or peers' figures; skipped where those are not at hand."""
+
+import numpy as np
+import pytest
+from scipy.signal import find_peaks
+
+import epicycle as ep
+from epicycle.metrics import amari_index
+from epicycle.recommend import CollaborativeFiltering
+
+
+def test_eigenfaces(book_data):
+    """Lawrence et al. (1997): 10.5% of faces are mistaken, five of each person known, by the nearest in components.
+
+    That was on the originals of 112 x 92 pixels; these are cut to 64 x 64.
+    """
+    faces = book_data("olivetti_faces.npz")
+    X, person = faces["images"].reshape(400, -1).astype(float), faces["subject"]
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        known = np.concatenate([rng.permutation(np.flatnonzero(person == c))[:5] for c in range(person.max() + 1)])
+        asked = np.setdiff1d(np.arange(400), known)
+        model = ep.PCA(60).fit(X[known])
+        known_at, asked_at = model.transform(X[known]), model.transform(X[asked])
+        nearest = np.square(asked_at[:, None] - known_at[None]).sum(axis=2).argmin(axis=1)
+        errors.append(np.mean(person[known][nearest] != person[asked]))
+    assert 0.09 < np.mean(errors) < 0.14
+
+
+def test_the_share_of_variance_is_exceeded_and_by_no_fewer_faces(book_data):
+    X = book_data("olivetti_faces.npz")["images"].reshape(400, -1).astype(float)
+    variance = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    share = np.cumsum(variance) / variance.sum()
+    model = ep.PCA(0.99).fit(X)
+    assert share[model.n_components_ - 2] <= 0.99 < share[model.n_components_ - 1]
+    left = model.reconstruction_error(X).sum() / variance.sum()
+    assert left == pytest.approx(1 - share[model.n_components_ - 1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ep.ICA(sources="laplace", random_state=0), ep.ICA(random_state=0), ep.FastICA(random_state=0)],
+    ids=["laplace", "logistic", "fixed points"],
+)
+def test_six_voices_are_unmixed(model, book_data):
+    spoken = book_data("spoken_digits.npz")
+    pieces = np.split(spoken["audio"].astype(float), np.cumsum(spoken["length"])[:-1])
+    speakers = [
+        np.concatenate([piece for piece, who in zip(pieces, spoken["speaker"], strict=True) if who == name])
+        for name in np.unique(spoken["speaker"])
+    ]
+    n = min(map(len, speakers))
+    voices = np.column_stack([voice[:n] for voice in speakers])
+    mixing = np.random.default_rng(0).normal(size=(6, 6))
+    heard = model.fit_transform(voices @ mixing.T)
+    assert amari_index(model.components_, mixing * voices.std(axis=0)) < 0.005
+    likeness = np.abs(np.corrcoef(heard.T, voices.T)[:6, 6:])
+    assert set(likeness.argmax(axis=1)) == set(range(6))
+    assert likeness.max(axis=1).min() > 0.9998
+
+
+def test_the_heart_of_the_foetus_is_separated(book_data):
+    """Two rhythms in eight electrodes: 14 beats of the mother, and in another component 22 of the foetus."""
+    X = book_data("foetal_ecg.npz")["signals"].astype(float)
+    rhythms = []
+    for z in ep.FastICA(random_state=0).fit_transform(X).T:
+        z = z * np.sign((z**3).mean())
+        beats = find_peaks(z, height=0.45 * np.quantile(z, 0.999), distance=60)[0]
+        if np.diff(beats).std() < 0.06 * np.diff(beats).mean():
+            rhythms.append(len(beats))
+    assert set(rhythms) == {14, 22}
+
+
+@pytest.mark.slow
+def test_movielens_is_no_worse_than_scikit_surprise(book_data):
+    """Mean error of five folds; those of the peer's models on the same folds, with its defaults but for the last."""
+    table = book_data("movielens_small_ratings.csv.gz")
+    pairs, rating = table[["userId", "movieId"]].to_numpy(), table["rating"].to_numpy(float)
+    fold = np.random.default_rng(0).permutation(len(rating)) % 5
+    errors = []
+    for f in range(5):
+        model = CollaborativeFiltering(random_state=0).fit(pairs[fold != f], rating[fold != f])
+        errors.append(np.sqrt(np.mean((model.predict(pairs[fold == f]) - rating[fold == f]) ** 2)))
+    assert np.mean(errors) < 0.8784  # SVD()
+    assert np.mean(errors) < 0.8758  # KNNBaseline()
+    assert np.mean(errors) < 0.8524  # KNNBaseline() of items, Pearson's similarity about the biases
