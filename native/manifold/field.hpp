@@ -18,6 +18,7 @@ namespace epicycle::manifold {
 typedef float Eight __attribute__((vector_size(32)));  // six weights and two zeros
 
 constexpr std::size_t LEAST_NODES = 64, MOST_NODES = 2560;  // of an axis
+constexpr double ROOM = 10.0;  // nodes beyond the points: the spline's own, two read in vain, and rounding
 constexpr std::size_t POINTS_OF_BLOCK = 8192, MOST_BLOCKS = 16;
 
 struct Spline {  // weights of six nodes, and their slopes in units of a step
@@ -68,6 +69,14 @@ struct Field {
 
     std::size_t size() const { return convolution->n; }
 
+    // The step, and the nodes of an axis, of a grid for points that are `span` apart at most.
+    double step_over(double span) const {
+        return std::max(std::min(finest, span / (LEAST_NODES - ROOM)), span / (MOST_NODES - ROOM));
+    }
+    std::size_t nodes_over(double span) const {
+        return smooth_size(static_cast<std::size_t>(std::ceil(span / step_over(span) + ROOM)));
+    }
+
     // A grid that holds the points, with the kernel on it.
     void cover(const float *x, const float *y, std::size_t n, int threads) {
         float least_x = x[0], most_x = x[0], least_y = y[0], most_y = y[0];
@@ -76,11 +85,8 @@ struct Field {
             least_y = std::min(least_y, y[i]), most_y = std::max(most_y, y[i]);
         }
         const double width = static_cast<double>(most_x) - least_x, height = static_cast<double>(most_y) - least_y;
-        double span = std::max({width, height, 1e-30});
-        const double room = 10.0;  // nodes beyond the points: the spline's own, two read in vain, and rounding
-        double h = std::min(finest, span / (LEAST_NODES - room));
-        h = std::max(h, span / (MOST_NODES - room));
-        const std::size_t nodes = smooth_size(static_cast<std::size_t>(std::ceil(span / h + room)));
+        const double span = std::max({width, height, 1e-30}), h = step_over(span);
+        const std::size_t nodes = nodes_over(span);
         x0 = (static_cast<double>(least_x) + most_x) / 2 - h * (static_cast<double>(nodes) - 1) / 2;
         y0 = (static_cast<double>(least_y) + most_y) / 2 - h * (static_cast<double>(nodes) - 1) / 2;
         const bool close = span < 8.0;

@@ -1,6 +1,7 @@
 // The field at the points themselves, by pairs, by Barnes and Hut's tree or by a grid.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <variant>
@@ -24,9 +25,9 @@ public:
     template <class Interrupt>
     void operator()(const double *points, const double *weight, std::size_t n, std::size_t dim,
                     const Interrupt &interrupt, double *phi, double *push) {
-        if (method_ == Method::grid)
+        if (method_ == Method::grid && !few(points, n))
             by_grid(points, weight, n, phi, push);
-        else if (method_ == Method::pairs || dim > 3)
+        else if (method_ != Method::tree || dim > 3)
             by_pairs(points, weight, n, dim, interrupt, phi, push);
         else if (dim == 1)
             by_tree<1>(points, weight, n, interrupt, phi, push);
@@ -39,6 +40,18 @@ public:
     }
 
 private:
+    // Whether all pairs cost no more than the nodes of a grid: for few points, or for points far apart.
+    bool few(const double *points, std::size_t n) const {
+        double least[2] = {points[0], points[1]}, most[2] = {points[0], points[1]};
+        for (std::size_t i = 1; i < n; ++i)
+            for (std::size_t j = 0; j < 2; ++j) {
+                least[j] = std::min(least[j], points[2 * i + j]);
+                most[j] = std::max(most[j], points[2 * i + j]);
+            }
+        const double span = std::max({most[0] - least[0], most[1] - least[1], 1e-30});
+        return span < 1e30 && field_.nodes_over(span) >= n;
+    }
+
     template <class Interrupt>
     void by_pairs(const double *points, const double *weight, std::size_t n, std::size_t dim,
                   const Interrupt &interrupt, double *phi, double *push) const {

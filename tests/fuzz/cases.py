@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from sklearn.utils import get_tags
 
 import epicycle as ep
+import epicycle.recommend
 from epicycle.core._parameters import _NOTHING, AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator import Estimator
 from epicycle.exceptions import EpicycleError
@@ -47,6 +48,7 @@ WORK = {
         "n_repeats",
     ),
     *("n_passes", "max_steps", "n_steps", "robust_iterations", "n_starts", "max_rounds", "n_jobs", "n_bootstrap"),
+    *("epochs", "cg_steps"),
 }
 LEFT_ALONE = {"verbose"}  # it only prints
 REALS = (0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 10.0, 1e3, 1e8, 1e150, 1e300)
@@ -77,8 +79,8 @@ class Undrawable(Exception):  # noqa: N818 - it never leaves this module
 def estimators() -> list[type[Estimator]]:
     """All public estimators that are made without arguments, by name."""
     found = []
-    for name in sorted(ep.__all__):
-        cls = getattr(ep, name)
+    named = {**{name: getattr(ep, name) for name in ep.__all__}, **vars(epicycle.recommend)}
+    for _, cls in sorted(named.items()):
         if not (isinstance(cls, type) and issubclass(cls, Estimator)) or inspect.isabstract(cls):
             continue
         parameters = inspect.signature(cls).parameters.values()
@@ -165,6 +167,31 @@ def _contained(table: np.ndarray, rng: np.random.Generator, sparse: bool) -> Any
     return table
 
 
+LETTERS = "aaab cde  fg.,;-'\n\t0Aé\u0301ßİ中😀\x00\u200b"
+
+
+def draw_documents(rng: np.random.Generator) -> Any:
+    """Texts of few words that recur, of any characters, or of nothing."""
+    n = int(rng.choice([1, 2, 3, 6, 12, 30]))
+    if rng.random() < 0.6:
+        words = np.array(["the", "cat", "sat", "on", "mats", "dog", "Ünder", "x", "42", "I'm"])
+        texts = [" ".join(rng.choice(words, rng.integers(0, 25))) for _ in range(n)]
+    else:
+        texts = ["".join(rng.choice(list(LETTERS), rng.integers(0, 60))) for _ in range(n)]
+    form = rng.integers(4)
+    return texts if form > 1 else pd.Series(texts) if form else np.array(texts, dtype=object)
+
+
+def draw_pairs(rng: np.random.Generator) -> Any:
+    """Users and items of ratings; some pairs come twice."""
+    n, most = int(rng.choice([1, 2, 3, 12, 60])), rng.choice([1, 2, 5, 30], size=2)
+    pairs = rng.integers(most, size=(n, 2))
+    form = rng.integers(4)
+    if form == 0:
+        return pd.DataFrame(pairs, columns=["who", "what"]).astype(str)
+    return pairs.astype(float) if form == 1 else pairs.tolist() if form == 2 else pairs
+
+
 def draw_labels(n: int, rng: np.random.Generator) -> Any:
     codes = rng.integers(int(rng.choice([1, 2, 2, 2, 3, 5, max(n, 1)])), size=n)
     kind = rng.integers(6)
@@ -238,11 +265,15 @@ def draw(seed: int, only: str | None = None) -> Case:
     rng = np.random.default_rng(seed)
     model = cls(**draw_parameters(cls, rng))
     tags, takes = get_tags(cls()), inspect.signature(model.fit).parameters
-    X = draw_table(rng, tags.input_tags.sparse)
+    ratings = "rating" in cls._parameters
+    if ratings:
+        X = draw_pairs(rng)
+    else:
+        X = draw_documents(rng) if tags.input_tags.string else draw_table(rng, tags.input_tags.sparse)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if tags.estimator_type == "classifier":
         y = draw_labels(n, rng)
-    elif tags.estimator_type == "regressor" or tags.target_tags.required or "treatment" in takes:
+    elif tags.estimator_type == "regressor" or tags.target_tags.required or "treatment" in takes or ratings:
         y = draw_numbers(n, rng, tags.target_tags.multi_output)
     else:
         y = None
@@ -305,6 +336,8 @@ def _logarithms(model: Any, values: Any) -> Any:
 def _finite(values: Any) -> bool:
     if sp.issparse(values):
         values = values.data
+    if isinstance(values, list):
+        return all(map(_finite, values))
     array = np.asarray(values)
     if array.dtype.kind not in "fc":
         try:

@@ -89,9 +89,23 @@ def test_cross_entropy_and_its_gradient(digits):
     g, attraction, Z = _native.manifold.gradient(Y, found.edges(), exact.forces(1.0), 1)
     assert_allclose(attraction + exact.energy(Z), energy(P, Y, 5.0), rtol=1e-6)
     assert_allclose(g.ravel(), approx_fprime(Y.ravel(), lambda y: energy(P, y.reshape(Y.shape), 5.0), 1e-7), atol=1e-6)
+    found, Y = fuzzy(Search.among(digits[0], "euclidean", None, None), 10, None), np.repeat(Y, 15, axis=0)
+    Y += 0.3 * np.random.default_rng(1).normal(size=Y.shape)
+    g, _, Z = _native.manifold.gradient(Y, found.edges(), exact.forces(1.0), 1)
     grid, _, grid_Z = _native.manifold.gradient(Y, found.edges(), Repulsion("fft", **parts).forces(1.0), 1)
+    assert not np.array_equal(grid, g)  # few points take all pairs
     assert np.linalg.norm(grid - g) < 0.03 * np.linalg.norm(g)
     assert_allclose(grid_Z, Z, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("n", "spread"), [(60, 1.0), (500, 100.0)])
+def test_few_points_and_points_far_apart_take_all_pairs_in_the_place_of_a_larger_grid(n, spread):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    edges = fuzzy(Search.among(X, "euclidean", None, None), 5, None).edges()
+    for parts in ({"normalised": False, "softness": SOFT, "step": 0.1}, {}):
+        forces = [Repulsion(method, **parts).forces(1.0) for method in ("fft", "exact")]
+        found = [_native.manifold.gradient(spread * X, edges, f, 1)[0] for f in forces]
+        assert_array_equal(found[0], found[1])
 
 
 def test_tsne_is_a_member(digits):
@@ -131,7 +145,7 @@ def test_umap_keeps_neighbours_and_places_new_rows(digits):
 @pytest.mark.parametrize("method", ["fft", "barnes_hut"])
 def test_bits_do_not_depend_on_threads(digits, method):
     found = [
-        ep.NeighborEmbedding(method=method, max_iter=60, n_jobs=n_jobs, random_state=0).fit_transform(digits[0][:300])
+        ep.NeighborEmbedding(method=method, max_iter=60, n_jobs=n_jobs, random_state=0).fit_transform(digits[0])
         for n_jobs in (1, 2, 4)
     ]
     assert_array_equal(found[0], found[1])

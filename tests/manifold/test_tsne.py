@@ -19,7 +19,7 @@ from sklearn.metrics import pairwise_distances
 
 import epicycle as ep
 from epicycle import _native
-from epicycle.exceptions import DataError, ParameterError
+from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
 from epicycle.manifold._tsne_affinities import Affinities, Search, gaussian
 from epicycle.manifold._tsne_descent import Repulsion
 
@@ -111,7 +111,7 @@ def test_history_certificate_and_attributes(digits):
 @pytest.mark.parametrize("method", ["fft", "barnes_hut", "exact"])
 def test_bits_do_not_depend_on_threads(digits, method):
     found = [
-        ep.TSNE(method=method, max_iter=100, n_jobs=n_jobs, random_state=0).fit_transform(digits[0][:300])
+        ep.TSNE(method=method, max_iter=100, n_jobs=n_jobs, random_state=0).fit_transform(digits[0])
         for n_jobs in (1, 2, 4)
     ]
     assert_array_equal(found[0], found[1])
@@ -206,3 +206,12 @@ def test_interrupt_ends_a_fit_within_a_second():
     with pytest.raises(KeyboardInterrupt):
         ep.TSNE(method="barnes_hut", max_iter=100_000).fit(X)
     assert time.perf_counter() - began < 4.0
+
+
+def test_steps_that_are_too_long_leave_the_last_places_that_are_numbers():
+    X = np.zeros((12, 1))
+    with pytest.warns(ConvergenceWarning, match="diverged"):
+        model = ep.TSNE(41, perplexity=0.9, early_exaggeration=1.0, min_grad_norm=1.5, random_state=4).fit(X)
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.transform(X)).all()
+    assert not model.certificate_.holds

@@ -10,7 +10,10 @@ import pytest
 
 @pytest.fixture(scope="session")
 def book_data():
-    """Reads a table or arrays by name from the folder EPICYCLE_DATA, or from shared/data next to the checkout."""
+    """Reads a table or arrays by name, from the folder EPICYCLE_DATA or from shared/data next to the checkout.
+
+    Of a text it gives the path.
+    """
     checkout = Path(__file__).resolve().parents[2]
     folder = Path(os.environ.get("EPICYCLE_DATA", checkout.parent / "shared" / "data"))
 
@@ -19,6 +22,8 @@ def book_data():
             pytest.skip(f"{name} is neither in the folder EPICYCLE_DATA nor in shared/data next to the checkout")
         if name.endswith(".npz"):
             return np.load(folder / name, allow_pickle=False)
+        if ".txt" in name:
+            return folder / name
         return pd.read_csv(folder / name, **options)
 
     return read

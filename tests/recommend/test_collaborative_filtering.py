@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import epicycle as ep
-from epicycle.exceptions import NotFittedError
+from epicycle.exceptions import ConvergenceError, NotFittedError
 from epicycle.recommend import CollaborativeFiltering
 
 EVERY = ["als", "gradient", "implicit", "bpr", "content"]
@@ -236,3 +236,10 @@ def test_a_checkpoint_goes_on_where_a_fit_stopped(ratings, tmp_path):
     resumed.fit(pairs, value)
     assert np.array_equal(resumed.user_factors_, whole.user_factors_)
     assert resumed.n_iter_ == whole.n_iter_
+
+
+@pytest.mark.parametrize("options", [{"learning_rate": 5.0}, {"reg": 1e6}])
+def test_steps_of_a_ranking_that_are_too_long_are_an_error(options):
+    pairs = np.random.default_rng(0).integers(0, 8, (60, 2))
+    with pytest.raises(ConvergenceError, match="smaller learning_rate or reg"):
+        CollaborativeFiltering("bpr", random_state=0, **options).fit(pairs, np.ones(60))

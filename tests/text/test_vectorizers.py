@@ -178,6 +178,8 @@ def test_weights_without_smoothing_are_finite_for_unknown_terms():
     assert_allclose(heavy.idf_, 1.0)  # float32 does not hold the number of documents
     idf = ep.TfidfTransformer(smooth_idf=False).fit([[1, 0], [2, 0]]).idf_
     assert_allclose(idf, [1.0, 1.0 + np.log(2.0)])
+    light = ep.TfidfTransformer(smooth_idf=False).fit([[1], [0]], sample_weight=[1e-300, 1e100])
+    assert_allclose(light.idf_, 1.0 + 400.0 * np.log(10.0))
     large = ep.TfidfTransformer(use_idf=False).fit_transform([[1e200, 1e200], [1e-200, 0.0]]).toarray()
     assert_allclose(large, [[np.sqrt(0.5), np.sqrt(0.5)], [1.0, 0.0]])
 

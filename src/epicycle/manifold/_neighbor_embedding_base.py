@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -40,6 +39,8 @@ from epicycle.spatial._options import SEARCH_PARAMETERS
 _BALANCE = 0.05
 #: Distance of a new row from one of the fit, relative to that of its farthest neighbour, at which they are the same.
 _SAME = 1e-9
+#: Steps of a new row, roughly, each of which meets all rows of the fit or their tree.
+_STEPS = 30.0
 
 
 class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc]  # untyped mixin
@@ -242,8 +243,8 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         return self.method
 
     def _balance(self, edges: Any, repulsion: Repulsion, descent: Descent, quality: str) -> Certificate:
-        threads = n_threads(math.inf, self.n_jobs)
-        strength = self._strength()
+        n, strength = len(descent.points), self._strength()
+        threads = n_threads(n * repulsion.work(n), self.n_jobs)
         both = _native.manifold.gradient(descent.points, edges, repulsion.forces(strength), threads)[0]
         pull = _native.manifold.gradient(descent.points, edges, _without_push(repulsion, strength), threads)[0]
         norm, scale = float(np.linalg.norm(both)), float(np.linalg.norm(pull))
@@ -284,8 +285,8 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         places = np.ascontiguousarray(np.einsum("ij,ijk->ik", p, fixed[rows]))
         first = np.arange(len(rows) + 1, dtype=np.int64) * rows.shape[1]
         graph = sp.csr_array((p.ravel(), rows.ravel(), first), shape=(len(rows), n))
-        threads, forces = n_threads(math.inf, self.n_jobs), self._new_forces(n)
-        _native.manifold.place(places, edges_of(graph), fixed, forces, threads)
+        threads = n_threads(_STEPS * len(places) * n, self.n_jobs)
+        _native.manifold.place(places, edges_of(graph), fixed, self._new_forces(n), threads)
         same = distances[:, 0] <= _SAME * distances[:, -1]
         places[same] = fixed[rows[same, 0]]
         return places

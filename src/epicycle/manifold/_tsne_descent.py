@@ -50,10 +50,9 @@ class Repulsion:
         """The share of repulsion in the energy."""
         return self.factor * (math.log(max(Z, 1e-300)) if self.normalised else Z)
 
-    @property
-    def work(self) -> float:
-        """Multiply-adds for each row, roughly."""
-        return {"exact": math.inf, "barnes_hut": 3000.0, "fft": 300.0}[self.method]
+    def work(self, n: int) -> float:
+        """Multiply-adds for each of n rows, roughly."""
+        return {"exact": 10.0 * n, "barnes_hut": 3000.0, "fft": 300.0}[self.method]
 
 
 @dataclass(frozen=True)
@@ -124,21 +123,22 @@ def descend(
 ) -> None:
     """Go through the stages; `value` makes of (attraction, Z) what the history shows."""
     n = len(descent.points)
-    threads = n_threads(10.0 * n_edges + n * repulsion.work, n_jobs)
+    threads = n_threads(10.0 * n_edges + n * repulsion.work(n), n_jobs)
     for number, stage in enumerate(stages):
         if number < descent.stage:
             continue
         while descent.iteration < stage.until:
             count = min(every - descent.iteration % every, stage.until - descent.iteration)
+            before = descent.points.copy()
             norm, attraction, Z = _native.manifold.descend(
                 descent.points, descent.velocity, descent.gains, edges, repulsion.forces(stage.attraction),
                 stage.rate, stage.momentum, count, threads,
             )  # fmt: skip
             descent.iteration += count
-            descent.value, descent.gradient_norm = value(attraction, Z), math.sqrt(norm)
             if not np.isfinite(descent.points).all():
-                descent.reason = "diverged"
+                descent.points[:], descent.reason = before, "diverged"
                 return
+            descent.value, descent.gradient_norm = value(attraction, Z), math.sqrt(norm)
             energy = stage.attraction * attraction + repulsion.energy(Z)
             descent.round += 1
             stop = monitor(

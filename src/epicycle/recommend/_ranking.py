@@ -15,6 +15,7 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import ConvergenceError
 from epicycle.core._monitor import Monitor
 from epicycle.core._random import stream
 from epicycle.core._solution import Solution
@@ -69,6 +70,11 @@ def rank(
             )
             used, right = used + counts[0], right + counts[1]
         value = _loss(model, watched)
+        if not (math.isfinite(value) and np.isfinite(model.flat).all()):
+            raise ConvergenceError(
+                "CollaborativeFiltering(method='bpr'): factors grew beyond floating point; expected a smaller "
+                "learning_rate or reg"
+            )
         auc = right / used if used else math.nan
         if monitor(n_iter, model.flat, objective=value, auc=auc, state=partial(_state, model.flat.copy(), n_iter)):
             reason = "stopped"
@@ -94,6 +100,7 @@ def _loss(model: Model, triples: tuple[Array, ...]) -> float:
     if len(user) == 0:
         return 0.0
     k = model.k
-    margin = np.einsum("ij,ij->i", model.users[user, :k], model.items[item, :k] - model.items[other, :k])
-    margin += model.items[item, k] - model.items[other, k]
-    return float(np.mean(np.logaddexp(0.0, -margin)))
+    with np.errstate(over="ignore", invalid="ignore"):  # of steps that are too long
+        margin = np.einsum("ij,ij->i", model.users[user, :k], model.items[item, :k] - model.items[other, :k])
+        margin += model.items[item, k] - model.items[other, k]
+        return float(np.mean(np.logaddexp(0.0, -margin)))

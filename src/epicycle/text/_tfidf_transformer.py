@@ -40,7 +40,8 @@ def inverse_frequencies(documents: np.ndarray, n: float, *, smooth: bool, dtype:
     """1 + log(n / n_j); a term of no document is as rare as one of one document."""
     frequency = np.asarray(documents, dtype=np.float64)
     held = frequency + 1.0 if smooth else np.where(frequency > 0, frequency, 1.0)
-    return np.asarray(np.log((n + float(smooth)) / held) + 1.0, dtype=dtype)
+    # A difference of logarithms: quotients of weights may overflow.
+    return np.asarray(np.log(n + float(smooth)) - np.log(held) + 1.0, dtype=dtype)
 
 
 def weighed(

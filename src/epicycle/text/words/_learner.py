@@ -139,8 +139,8 @@ class WordLearner(WordSearch, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ndarray of shape (n_documents, vector_size), float32
         """
         self._check_fitted()
-        rows = []
+        rows, nothing = [], np.zeros(self._n_features_out)
         for i, document in enumerate(Documents(X).source):
             places = [self._places_[w] for w in tokens_of(document, self.tokenizer, i) if w in self._places_]
-            rows.append(self.vectors_[places].mean(axis=0) if places else np.zeros(self._n_features_out, np.float32))
+            rows.append(self.vectors_[places].mean(axis=0, dtype=np.float64) if places else nothing)
         return np.array(rows, dtype=np.float32).reshape(len(rows), self._n_features_out)
