@@ -14,5 +14,5 @@ for ax in axes[:2]:
     ax.set_ylabel("cars at the first place")
 policy_iteration(worlds.gambler()).plot_values(ax=axes[2])
 axes[2].set_xlabel("capital")
-axes[2].set_xlim(0, 99)
+axes[2].set_xlim(0, 98.9)
 fig.tight_layout()

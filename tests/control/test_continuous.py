@@ -17,7 +17,7 @@ from epicycle.control import (
     policy_iteration,
 )
 from epicycle.control.continuous._grid import Grid
-from epicycle.exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.exceptions import DataError, ModelFormatError, NotFittedError, ParameterError, ParameterTypeError
 
 CAR = MountainCar()
 HILL = ([-1.2, -0.07], [0.5, 0.07])
@@ -141,13 +141,38 @@ def test_draws_of_a_noisy_system_are_averaged():
     assert_allclose(model.value(np.arange(5.0)[:, None]), np.arange(5.0) ** 2 + 1, atol=0.8)
 
 
-def test_a_car_leaves_the_valley_by_fitted_values():
+def test_a_car_leaves_the_valley_by_fitted_values_and_the_file_repeats_them(tmp_path):
     trees = ep.ExtraTreesRegressor(n_estimators=10, min_samples_leaf=2, random_state=0)
-    model = FittedValueIteration(CAR, regressor=trees, max_iter=100, random_state=0).fit(
+    car = MountainCar(goal=0.49)
+    model = FittedValueIteration(car, regressor=trees, max_iter=100, random_state=0).fit(
         low=HILL[0], high=HILL[1], n_samples=1200
     )
-    assert (CAR.rollout([[-0.5, 0.0], [-0.45, 0.0]], policy=model, n_steps=200).lengths < 200).all()
+    starts = np.array([[-0.5, 0.0], [-0.45, 0.0]])
+    assert (car.rollout(starts, policy=model, n_steps=200).lengths < 200).all()
     assert "nothing is proven" in model.certificate_.meaning
+    model.save(tmp_path / "v.epi")
+    read = ep.load(tmp_path / "v.epi")
+    assert_array_equal(read.q_values(starts), model.q_values(starts))  # also of the same system
+    assert_array_equal(read.value(starts), model.value(starts))
+    assert (read.certificate_, read.n_iter_) == (model.certificate_, model.n_iter_)
+    function = FittedValueIteration(lambda X, U: X, actions=[0], reward=lambda X, U, Z: X[:, 0], max_iter=1)
+    with pytest.raises(ModelFormatError, match="system is a function"):
+        function.fit(np.arange(5.0)[:, None]).save(tmp_path / "f.epi")
+
+
+@pytest.mark.slow
+def test_a_car_leaves_the_valley_from_random_steps():
+    # As Ernst et al. (2005): steps from all over the box, ensembles of trees, no model.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(*HILL, size=(6000, 2))
+    U = rng.choice(CAR.actions[:, 0], size=(6000, 1))
+    Z = CAR.step(X, U)
+    trees = ep.ExtraTreesRegressor(n_estimators=25, min_samples_leaf=5, random_state=0)
+    model = FittedQIteration(trees, max_iter=80, random_state=0).fit(X, U, CAR.reward(X, U, Z), Z, CAR.ended(Z))
+    starts = np.column_stack([np.linspace(-0.6, -0.4, 7), np.zeros(7)])
+    assert (CAR.rollout(starts, policy=model, n_steps=400).lengths < 300).all()
+    at_random = CAR.rollout(starts, policy=lambda X: rng.choice(CAR.actions[:, 0], size=(len(X), 1)), n_steps=400)
+    assert (at_random.lengths == 400).all()
 
 
 def pole_batch(pole, rng):

@@ -118,10 +118,14 @@ def complete_docstrings(cls: type) -> None:
 def documented(entries: Mapping[str, str], *, always: bool = True) -> Callable[[F], F]:
     """Decorate a function: its docstring is completed by `entries` and the shared entries.
 
-    With ``always=False`` only where it has a section "Parameters".
+    With ``always=False`` only where it has a section "Parameters". Of a class, which has its own entries in ``_docs``,
+    all docstrings are completed.
     """
 
     def decorate(function: F) -> F:
+        if isinstance(function, type):
+            complete_docstrings(function)
+            return function
         if function.__doc__:  # None under python -OO
             _complete(function, {**SHARED_DOCS, **entries}, function.__name__, always=always)
         return function

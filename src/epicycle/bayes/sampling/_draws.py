@@ -13,6 +13,7 @@ from epicycle.bayes.sampling._labels import indexed
 from epicycle.bayes.sampling._sampling_certificate import MAX_R_HAT, MIN_ESS_PER_CHAIN, SamplingCertificate
 from epicycle.core._checks import open_unit, optional_import
 from epicycle.core._exceptions import ParameterError
+from epicycle.core._saved import Saved
 from epicycle.stats import Summary
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _ARVIZ = {
 }
 
 
-class Draws(Mapping[str, Array]):
+class Draws(Saved, Mapping[str, Array]):
     """Draws of a posterior: a mapping of names to arrays of shape (n_chains, n_draws, ...).
 
     Parameters
@@ -196,12 +197,6 @@ class Draws(Mapping[str, Array]):
         groups = {"posterior": dict(self._values), "sample_stats": statistics}
         # Since 1.0 the groups are one mapping; before that each is an argument.
         return arviz.from_dict(**groups) if arviz.__version__.startswith("0.") else arviz.from_dict(groups)
-
-    def save(self, path: Any) -> None:
-        """Write the draws to an ``.epi`` file; ``epicycle.load`` reads it."""
-        from epicycle.io import save
-
-        save(self, path)
 
     def __epi_state__(self) -> dict[str, Any]:
         return {

@@ -21,6 +21,7 @@ from epicycle.core._history import History
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Integer, Real, check_parameter
 from epicycle.core._plot_style import Axes, axes_of, styled
 from epicycle.core._random import Seed, seed_of, stream
+from epicycle.core._saved import Saved
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
@@ -50,7 +51,7 @@ class _Epoch:
 
 
 @in_catalogue("control", "G2", certificate="loss of the policy, with confidence")
-class ModelBasedAgent:
+class ModelBasedAgent(Saved):
     r"""Learner that counts what its actions lead to, plans in the process that the counts give, and acts by the plan.
 
     With :math:`n(s, a)` visits the estimates are :math:`\hat P_{sa}(s') = n(s, a, s') / n(s, a)` and the mean reward
@@ -303,14 +304,8 @@ class ModelBasedAgent:
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
         **line
             Passed on to matplotlib.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         self._require_learnt()
         ax = axes_of(ax)
@@ -320,18 +315,6 @@ class ModelBasedAgent:
         ax.set_xlabel("step")
         ax.set_ylabel("sum of rewards" if self.regret_ is None else "regret")
         return ax
-
-    def save(self, path: Any) -> None:
-        """Write the agent with its counts to an ``.epi`` file; ``epicycle.load`` reads it.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        from epicycle.io import save
-
-        save(self, path)
 
     def __epi_state__(self) -> dict[str, Any]:
         self._require_learnt()

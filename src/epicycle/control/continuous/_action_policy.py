@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle.control.continuous._system import states_of
+from epicycle.core._docs import documented
 
 Array = np.ndarray
 
 
+@documented({})
 class ActionPolicy(ABC):
     """What can be asked of values of states and actions; a subclass gives them, its controls, and their widths."""
+
+    _docs: ClassVar[dict[str, str]] = {"x": "x : array (n,) or (rows, n)\n    State, or several."}
 
     @abstractmethod
     def _q(self, X: Array) -> Array:
@@ -30,11 +34,6 @@ class ActionPolicy(ABC):
     def q_values(self, x: Any) -> Array:
         """Values of the actions in states.
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-
         Returns
         -------
         array (A,) or (rows, A)
@@ -44,7 +43,7 @@ class ActionPolicy(ABC):
         return np.asarray(q[0] if one else q)
 
     def action(self, x: Any) -> Any:
-        """Number of the best action in states: an int, or an array (rows,); `x` as for ``q_values``."""
+        """Number of the best action in states: an int, or an array (rows,)."""
         best = self.q_values(x).argmax(axis=-1)
         return int(best) if best.ndim == 0 else best
 

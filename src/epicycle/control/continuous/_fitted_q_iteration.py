@@ -13,13 +13,15 @@ from epicycle.core._exceptions import DataError, NotFittedError
 from epicycle.core._history import History
 from epicycle.core._parameters import check_parameter
 from epicycle.core._random import Seed, seed_of
+from epicycle.core._saved import Saved, attributes_of
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
+_FITTED = ("actions_", "regressors_", "history_", "certificate_", "n_iter_", "_width")
 
 
 @in_catalogue("control", "G3", certificate="Bellman residual")
-class FittedQIteration(ActionPolicy):
+class FittedQIteration(ActionPolicy, Saved):
     r"""Values of states and actions from a batch of transitions, with any regressor (Ernst, Geurts and Wehenkel).
 
     .. math:: y_i = r_i + \gamma \max_a Q_a(x_i'), \qquad Q_a \leftarrow \text{fit of } y_i \text{ on } x_i
@@ -144,11 +146,6 @@ class FittedQIteration(ActionPolicy):
     def value(self, x: Any) -> Any:
         """Value of the best action in states.
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-
         Returns
         -------
         float or array (rows,)
@@ -156,26 +153,9 @@ class FittedQIteration(ActionPolicy):
         best = self.q_values(x).max(axis=-1)
         return float(best) if best.ndim == 0 else best
 
-    def save(self, path: Any) -> None:
-        """Write the fitted object to an ``.epi`` file; ``epicycle.load`` reads it.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        from epicycle.io import save
-
-        save(self, path)
-
     def __epi_state__(self) -> dict[str, Any]:
         self._n_entries()
-        parameters = ("regressor", "discount", "max_iter", "tol", "random_state")
-        fitted = ("actions_", "regressors_", "history_", "certificate_", "n_iter_", "_width")
-        return {
-            "parameters": {name: getattr(self, name) for name in parameters},
-            "fitted": {name: getattr(self, name) for name in fitted},
-        }
+        return {"parameters": attributes_of(self, fitting.ARGUMENTS), "fitted": attributes_of(self, _FITTED)}
 
     def __epi_restore__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["parameters"])  # type: ignore[misc]  # an object that was only allocated

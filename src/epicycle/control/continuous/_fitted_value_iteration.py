@@ -11,23 +11,26 @@ from epicycle.control.continuous import _fitting as fitting
 from epicycle.control.continuous._action_policy import ActionPolicy
 from epicycle.control.continuous._system import box_of, states_of, system_of
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, NotFittedError
+from epicycle.core._exceptions import DataError, ModelFormatError, NotFittedError
 from epicycle.core._history import History
 from epicycle.core._parameters import check_parameter
 from epicycle.core._random import Seed, seed_of, stream
+from epicycle.core._saved import Saved, attributes_of
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
+_FITTED = ("regressor_", "states_", "history_", "certificate_", "n_iter_")
 
 
 @in_catalogue("control", "G3", certificate="Bellman residual")
-class FittedValueIteration(ActionPolicy):
+class FittedValueIteration(ActionPolicy, Saved):
     r"""Value iteration over a sample of continuous states, with any regressor in the place of a table.
 
     .. math:: y_i = \max_a \Big\{ R(x_i, a) + \gamma V(f(x_i, a)) \Big\}, \qquad
               V \leftarrow \text{fit of } y \text{ on } x
 
-    With a system that is not deterministic, `n_draws` next states are averaged.
+    With a system that is not deterministic, `n_draws` next states are averaged. A file holds the simulator with the
+    values; systems that are functions cannot be written.
 
     Parameters
     ----------
@@ -92,6 +95,7 @@ class FittedValueIteration(ActionPolicy):
             check_parameter("FittedValueIteration", name, value, fitting.DOMAINS[name])
         check_parameter("FittedValueIteration", "n_draws", n_draws, fitting.DOMAINS["n_samples"])
         self.system = system_of(system, actions, reward, ended)
+        self._given = {"system": system, "actions": actions, "reward": reward, "ended": ended}
         self.regressor, self.discount, self.max_iter, self.tol = regressor, float(discount), max_iter, tol
         self.n_draws, self.random_state = n_draws, random_state
 
@@ -154,11 +158,6 @@ class FittedValueIteration(ActionPolicy):
     def value(self, x: Any) -> Any:
         """Values of states.
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-
         Returns
         -------
         float or array (rows,)
@@ -179,3 +178,19 @@ class FittedValueIteration(ActionPolicy):
         if not hasattr(self, "certificate_"):
             raise NotFittedError("FittedValueIteration is not fitted yet; call fit")
         return int(self.states_.shape[1])
+
+    def __epi_state__(self) -> dict[str, Any]:
+        self._n_entries()
+        for name in ("system", "reward", "ended"):
+            if callable(self._given[name]):
+                raise ModelFormatError(
+                    f"save: {name} is a function, which a file cannot hold; expected a simulator with its own "
+                    "rewards and ends"
+                )
+        parameters = {**self._given, **attributes_of(self, (*fitting.ARGUMENTS, "n_draws"))}
+        return {"parameters": parameters, "fitted": attributes_of(self, _FITTED)}
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["parameters"])  # type: ignore[misc]  # an object that was only allocated
+        for name, value in state["fitted"].items():
+            setattr(self, name, value)

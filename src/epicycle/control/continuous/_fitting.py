@@ -23,6 +23,8 @@ DOMAINS = {
     "n_samples": Integer(minimum=1),
     "random_state": SHARED_PARAMETERS["random_state"],
 }
+#: Arguments that fitted iterations share.
+ARGUMENTS = ("regressor", "discount", "max_iter", "tol", "random_state")
 FITTED_DOCS: dict[str, str] = {
     "regressor": "regressor : estimator, optional\n"
     "    Any regressor with ``fit`` and ``predict``; it is cloned. By default 50 extremely randomised trees with at\n"

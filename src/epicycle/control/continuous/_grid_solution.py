@@ -12,6 +12,7 @@ from epicycle.control.continuous._grid import Grid
 from epicycle.control.continuous._system import System, states_of
 from epicycle.control.mdp._planning_solution import PlanningSolution
 from epicycle.core._certificate import Certificate
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._history import History
 from epicycle.core._plot_style import Axes, axes_of, styled
@@ -19,6 +20,7 @@ from epicycle.core._plot_style import Axes, axes_of, styled
 Array = np.ndarray
 
 
+@documented({})
 @dataclass(frozen=True)
 class GridSolution(ActionPolicy):
     """Policy and values between the points of a grid; actions are found by looking one step ahead.
@@ -82,17 +84,7 @@ class GridSolution(ActionPolicy):
 
     @styled
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the values of a system with two entries of the state, with lines where the action changes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the values of a system with two entries of the state, with lines where the action changes."""
         if len(self.grid.shape) != 2:
             raise DataError(f"plot: got states with {len(self.grid.shape)} entries; expected 2")
         ax = axes_of(ax)

@@ -150,7 +150,8 @@ class LQG:
         n = self.regulator.A.shape[0]
         start = np.eye(n) if covariance is None else covariance
         self.filter = KalmanFilter(A, C, W, V, B=B, mean=mean, covariance=start)
-        self._settled = self._stationary() if covariance is None else None
+        with riccati.solvable("A, B, C, Q, R, W, V"):
+            self._settled = self._stationary() if covariance is None else None
         if self._settled is not None:
             self.filter = self.filter.with_parameters(covariance=self._settled[0])
 
@@ -174,7 +175,8 @@ class LQG:
         """
         check_parameter("LQG.solve", "horizon", horizon, NoneOr(Integer(minimum=1)))
         check_parameter("LQG.solve", "tol", tol, Real(0, inclusive=False))
-        return self._infinite(tol) if horizon is None else self._finite(horizon)
+        with riccati.solvable("A, B, C, Q, R, W, V"):
+            return self._infinite(tol) if horizon is None else self._finite(horizon)
 
     def simulate(
         self, solution: LQGSolution, *, n_steps: int = 1000, n_episodes: int = 100, random_state: Seed = None

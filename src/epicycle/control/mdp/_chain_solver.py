@@ -34,7 +34,7 @@ def solve_chain(
         rough = rough and len(r) > DENSE
         solve = _solver(A, _ROUGH_GAIN if rough else _GAIN)
         v = solve(r) if start is None else start + solve(r - A @ start)
-        if rough:
+        if rough or not np.isfinite(v).all():  # a chain that all but never ends has no values in double precision
             return np.asarray(v)
         size = np.abs(r) + discount * abs(P) @ np.abs(v)
         least = np.maximum(size, np.finfo(float).tiny)

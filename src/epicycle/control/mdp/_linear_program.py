@@ -12,7 +12,7 @@ from epicycle.control.mdp._mdp import MDP
 from epicycle.control.mdp._planning_solution import PlanningSolution
 from epicycle.control.mdp._policy_iteration import policy_iteration
 from epicycle.control.mdp._value_iteration import check
-from epicycle.core._exceptions import ConvergenceError, ParameterError
+from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core.estimator import in_catalogue
 
 
@@ -55,6 +55,11 @@ def linear_program(mdp: MDP, *, tol: float = 1e-8) -> PlanningSolution:
     A = sp.csr_array(mdp.discount * mdp.transitions_ - own)  # A V <= -R, over the states that act
     right = -(mdp.rewards_ + mdp.discount * (mdp.transitions_ @ mdp.terminal_values_))
     result = linprog(np.ones(int(acts.sum())), A_ub=A[:, acts], b_ub=right, bounds=(None, None), method="highs")
+    if result.status == 2 and mdp.criterion == "total":  # no values satisfy all inequalities
+        raise DataError(
+            "rewards: the total reward has no upper bound: some policy goes on for ever and gains more the longer it "
+            "does; expected rewards that do not add up to more than zero in rounds, or discount < 1"
+        )
     if result.status != 0:
         raise ConvergenceError(f"linear_program: HiGHS ended with {result.message!r}; use policy_iteration")
     slack = result.slack

@@ -13,6 +13,7 @@ from epicycle.core._exceptions import DataError
 Array = np.ndarray
 #: How far probabilities may miss one: those of printed tables are divided by their sum.
 SUM_TOLERANCE = 1e-6
+_LARGEST = 1e200  # reward whose sums over 1 / (1 - discount) steps are still floating-point numbers
 
 
 def transition_matrices(transitions: Any) -> list[sp.csr_array]:
@@ -173,7 +174,7 @@ def pairs_of_function(
                         f"transitions({s!r}, {a!r}): got {entry!r:.80}; expected (probability, state, reward)"
                     )
                 p, after, r, done = (*entry, False)[:4]
-                if not (np.isfinite(p) and p >= 0 and np.isfinite(r)):
+                if not (np.isfinite(p) and p >= 0 and np.isfinite(r) and abs(r) <= _LARGEST):
                     raise DataError(f"transitions({s!r}, {a!r}): got probability {p!r} and reward {r!r}")
                 reward, total = reward + p * r, total + p
                 if done or p == 0:
@@ -231,3 +232,5 @@ def _finite(name: str, values: Array) -> None:
     if not np.isfinite(values).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise DataError(f"{name}: entry {place} is {values[place]}; expected finite numbers")
+    if np.abs(values).max(initial=0.0) > _LARGEST:
+        raise DataError(f"{name}: has an entry of size {np.abs(values).max():g}; expected none above {_LARGEST:g}")

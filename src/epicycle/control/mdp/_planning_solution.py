@@ -13,6 +13,7 @@ from epicycle.control.mdp._absorption import longest_run, run_length
 from epicycle.control.mdp._mdp import MDP
 from epicycle.control.mdp._planning_plots import draw_policy, draw_values
 from epicycle.core._certificate import Certificate
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
 from epicycle.core._plot_style import Axes, axes_of, styled
@@ -22,6 +23,7 @@ Array = np.ndarray
 _ARROWS = {"N": "↑", "E": "→", "S": "↓", "W": "←"}
 
 
+@documented({})
 @dataclass(frozen=True)
 class PlanningSolution:
     """Policy and values of a decision process, with the history of their computation and bounds on their errors.
@@ -82,14 +84,8 @@ class PlanningSolution:
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
         **line
             Passed on to matplotlib.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         ax = axes_of(ax)
         residual = self.history["residual"]
@@ -100,34 +96,14 @@ class PlanningSolution:
 
     @styled
     def plot_values(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the values: as colours where states are pairs of numbers, otherwise as a line between its bounds.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the values: as colours where states are pairs of numbers, otherwise as a line between its bounds."""
         ax = axes_of(ax)
         draw_values(ax, self.mdp.states, self.values, self.lower, self.upper)
         return ax
 
     @styled
     def plot_policy(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the actions: as colours where states are pairs of numbers, otherwise as points above the states.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the actions: as colours where states are pairs of numbers, otherwise as points above the states."""
         ax = axes_of(ax)
         chosen = np.where(self.choice >= 0, self.mdp.pair_action_[self.choice], -1)
         draw_policy(ax, self.mdp.states, self.mdp.actions, chosen)
@@ -139,14 +115,8 @@ class PlanningSolution:
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
         fmt : str, default="{:.2f}"
             Format of the values.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         cells = self.mdp.states.tolist()
         if not all(isinstance(c, tuple) and len(c) == 2 for c in cells) or not set(self.policy.tolist()) <= set(
@@ -222,7 +192,7 @@ def bounds(mdp: MDP, values: Array, n_jobs: int | None = None) -> Bounds:
     number of steps, for the mean reward of a step :math:`\min\delta \le g^\pi \le g^* \le \max\delta`.
     """
     after, choice, low, high = backup(mdp, values, n_jobs)
-    if not np.isfinite(low):  # no state has an action
+    if mdp.n_pairs == 0:
         return Bounds(after, choice, after, after, None, 0.0, "every state is terminal")
     # Each backup is a sum of m + 2 rounded terms.
     terms = int(np.diff(mdp.transitions_.indptr).max(initial=0)) + 3

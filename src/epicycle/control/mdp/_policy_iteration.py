@@ -93,6 +93,14 @@ def policy_iteration(
         rough = rough and bool((gain > _ROUGH * size).any())
         stop = _SETTLED * history["residual"][-1] if rough else _ROUNDING * float(size.max(initial=0.0))
         choice = np.where(better, greedy, choice)
+        # Where a policy that ends is improved into one that does not, the latter gains something in every round.
+        if mdp.criterion == "total" and run_length(mdp, choice) is None:
+            s = mdp.states[np.flatnonzero(better)[0]]
+            raise DataError(
+                f"rewards: the total reward has no upper bound: a policy that goes on for ever, with action "
+                f"{mdp.action_labels(choice)[better][0]!r} in state {s!r}, gains more the longer it goes on; expected "
+                "rewards that do not add up to more than zero in rounds, or discount < 1"
+            )
     return finish(mdp, _about(mdp, values, choice, n_jobs), tol, history, n_iter, f"after {n_iter} policies")
 
 

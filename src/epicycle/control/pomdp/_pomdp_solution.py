@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle._native import control as native
 from epicycle.control.pomdp._pomdp import POMDP
 from epicycle.core._certificate import Certificate
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import SHARED_PARAMETERS, InstanceOf, Integer, NoneOr, Real, check_parameter
@@ -61,6 +62,7 @@ class UpperBound:
         return native.belief_upper(self.corner, self.vectors, self.points, self.values, beliefs)
 
 
+@documented({})
 @dataclass(frozen=True)
 class POMDPSolution:
     """Policy of a partially observed process, with bounds on its value and on that of the best one.
@@ -86,6 +88,8 @@ class POMDPSolution:
         With a finite horizon, those for 1, 2, ... steps that are left.
     """
 
+    _docs: ClassVar = {"beliefs": "beliefs : array (S,) or (N, S)\n    What is known of the state."}
+
     pomdp: POMDP = field(repr=False)
     alpha_vectors: Array = field(repr=False)
     alpha_actions: Array = field(repr=False)
@@ -101,8 +105,6 @@ class POMDPSolution:
 
         Parameters
         ----------
-        beliefs : array (S,) or (N, S)
-            What is known of the state.
         steps_left : int, optional
             With a finite horizon, the number of steps that are left; by default all.
 
@@ -125,11 +127,6 @@ class POMDPSolution:
     def bounds(self, beliefs: Any) -> tuple[Any, Any]:
         """What `action` is worth at least, where it has a bound, and what no policy exceeds.
 
-        Parameters
-        ----------
-        beliefs : array (S,) or (N, S)
-            What is known of the state.
-
         Returns
         -------
         lower, upper : floats or arrays (N,)
@@ -140,11 +137,6 @@ class POMDPSolution:
 
     def value(self, beliefs: Any) -> Any:
         """Value in the middle between the bounds.
-
-        Parameters
-        ----------
-        beliefs : array (S,) or (N, S)
-            What is known of the state.
 
         Returns
         -------
@@ -163,17 +155,7 @@ class POMDPSolution:
 
     @styled
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the vectors of a process with two states over the belief in the second, with the bounds.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the vectors of a process with two states over the belief in the second, with the bounds."""
         if self.pomdp.n_states != 2:
             raise DataError(f"plot: got {self.pomdp.n_states} states; expected 2, use plot_convergence")
         ax = axes_of(ax)
@@ -204,17 +186,7 @@ class POMDPSolution:
 
     @styled
     def plot_convergence(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the bounds at the start against the iterations.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the bounds at the start against the iterations."""
         if "upper" not in self.history:
             raise DataError("plot_convergence: this planner gives one bound; expected a history of two")
         ax = axes_of(ax)

@@ -14,6 +14,7 @@ from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Real, check_parameter
 from epicycle.core._random import Seed, stream
+from epicycle.core._saved import attributes_of
 from epicycle.core._threads import n_threads
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ class Simulator(ABC):
         self._number = SYSTEMS.index(next(c.__name__ for c in type(self).__mro__ if c.__name__ in SYSTEMS))
         self.control_low, self.control_high = self._control_limits()
         self.state_low, self.state_high = self._state_limits()
+
+    def __epi_state__(self) -> dict[str, Any]:
+        return attributes_of(self, (*self._domains, "time_step", "integrator"))
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]  # an object that was only allocated
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(time_step={self.time_step:g}, integrator={self.integrator!r})"

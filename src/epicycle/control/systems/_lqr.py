@@ -218,9 +218,16 @@ class LQR:
             if horizon not in (None, steps):
                 raise DataError(f"horizon={horizon} with sequences of {steps} matrices; expected the same number")
             horizon = steps
-        if horizon is None:
-            return self._infinite(tol)
-        return self._continuous(float(horizon), n_steps) if self.time == "continuous" else self._finite(int(horizon))
+        with riccati.solvable("A, B, Q, R"):
+            if horizon is None:
+                solution = self._infinite(tol)
+            elif self.time == "continuous":
+                solution = self._continuous(float(horizon), n_steps)
+            else:
+                solution = self._finite(int(horizon))
+            if not (np.isfinite(solution.gain).all() and np.isfinite(solution.cost_matrix).all()):
+                raise OverflowError("the costs grow beyond floating point")
+        return solution
 
     def _finite(self, horizon: int) -> LQRSolution:
         last = self.Q[-1] if self.Q.ndim == 3 else self.Q

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, EpicycleError
 
 Array = np.ndarray
+_LARGEST = 1e100  # of an entry
 _MOST_PARTS = 1_000_000  # steps of a differential equation
 _DOUBLINGS = 60  # 2^60 steps of the recursion
 _NEWTON = 5
@@ -28,17 +31,39 @@ def matrix(name: str, given: Any, rows: int | None = None, columns: int | None =
     expected = (rows or (M.shape[-1] if M.ndim > 1 else 0), columns or (M.shape[-1] if M.ndim > 1 else 0))
     if M.ndim not in (2, 3) or M.shape[-2:] != expected or M.size == 0:
         raise DataError(f"{name}: got shape {M.shape}; expected {expected}, or a sequence of such matrices")
+    return sized(name, M)
+
+
+def sized(name: str, M: Array) -> Array:
+    """The entries, of which each and the products of three are numbers in double precision."""
     if not np.isfinite(M).all():
         raise DataError(f"{name}: expected finite numbers")
+    if np.abs(M).max(initial=0.0) > _LARGEST:
+        raise DataError(f"{name}: has an entry of size {np.abs(M).max():g}; expected none above {_LARGEST:g}")
     return M
+
+
+@contextmanager
+def solvable(names: str) -> Iterator[None]:
+    """Names the matrices as the cause where factorisations fail or sizes go beyond floating point."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            yield
+    except EpicycleError:
+        raise
+    except (ValueError, ArithmeticError) as error:  # LinAlgError is a ValueError
+        raise DataError(
+            f"{names}: Riccati's equation has no solution in double precision ({error}); expected entries and "
+            "eigenvalues of like sizes, and modes that are not all but hidden"
+        ) from None
 
 
 def vector(name: str, given: Any, n: int) -> Array:
     """A finite vector, zero where none is given."""
     v = np.zeros(n) if given is None else np.asarray(given, dtype=np.float64)
-    if v.shape != (n,) or not np.isfinite(v).all():
+    if v.shape != (n,):
         raise DataError(f"{name}: got shape {v.shape}; expected ({n},), finite")
-    return v
+    return sized(name, v)
 
 
 def cost(name: str, given: Any, n: int) -> Array:

@@ -11,12 +11,13 @@ import numpy as np
 
 from epicycle.core._docs import complete_docstrings
 from epicycle.core._exceptions import DataError
+from epicycle.core._saved import Saved
 from epicycle.text.words._word_search import WordSearch
 
 Array = np.ndarray
 
 
-class WordVectors(WordSearch):
+class WordVectors(WordSearch, Saved):
     """Words with their vectors, made elsewhere or read from a file.
 
     Parameters
@@ -71,17 +72,6 @@ class WordVectors(WordSearch):
             raise DataError(f"{path}: its first line promises {n} words of {d} numbers, which it is too short for")
         found = _binary_rows(rest, n, d, path) if binary else _text_rows(rest, n, d, path)
         return cls(found)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to an ``.epi`` file; :func:`epicycle.load` reads it back.
-
-        Parameters
-        ----------
-        path : str or path
-        """
-        from epicycle.io import save
-
-        save(self, path)
 
     def __epi_state__(self) -> dict[str, Any]:
         return {"words": self.words_, "vectors": self.vectors_}
