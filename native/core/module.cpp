@@ -21,6 +21,7 @@ void bind_hierarchy(nb::module_ &m);
 void bind_hierarchy_means(nb::module_ &m);
 void bind_hmm(nb::module_ &m);
 void bind_ica(nb::module_ &m);
+void bind_topics(nb::module_ &m);
 void bind_kalman(nb::module_ &m);
 void bind_kernel(nb::module_ &m);
 void bind_kernel_density(nb::module_ &m);
@@ -70,7 +71,7 @@ NB_MODULE(_native, m) {
     bind("bayes", "Sums and moments of the rows of each class, the scores of classes, and Markov chains.",
          {bind_bayes, bind_sampling, bind_gibbs});
     bind("decomposition", "Factors of matrices; independent components; products with sparse rows.",
-         {bind_factors, bind_ica});
+         {bind_factors, bind_ica, bind_topics});
     bind("linear", "Logistic regression, lasso, least angles, Huber and quantile regression.",
          {bind_linear, bind_logistic, bind_lasso, bind_lars, bind_robust});
     bind("glm", "Generalised linear models.", {bind_glm});

@@ -118,6 +118,7 @@ from .decomposition import (
     DictionaryLearning as DictionaryLearning,
     FactorAnalysis as FactorAnalysis,
     FastICA as FastICA,
+    LatentDirichletAllocation as LatentDirichletAllocation,
     MiniBatchDictionaryLearning as MiniBatchDictionaryLearning,
     MiniBatchNMF as MiniBatchNMF,
     ProbabilisticPCA as ProbabilisticPCA,

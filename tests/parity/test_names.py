@@ -46,6 +46,10 @@ NOT_HERE = {
         "lasso_path and enet_path fit several targets one by one",
         ("MultiTaskLasso", "MultiTaskElasticNet", "MultiTaskLassoCV", "MultiTaskElasticNetCV"),
     ),
+    "random_state_": (
+        "each piece of work has a stream of its own, named by the seed; no generator is left over",
+        ("LatentDirichletAllocation",),
+    ),
     "one_hot_encoder_": ("indicators are written from the numbers of the leaves", ("RandomTreesEmbedding",)),
 }
 

@@ -23,3 +23,37 @@ def lasso_codes(
     G: Array, C: Array, squares: Array, alpha: float, positive: bool, sweeps: int, tol: float, W: Array
 ) -> Array: ...
 def greedy_codes(G: Array, C: Array, count: int, by_angle: bool) -> Array: ...
+def padded_topics(k: int) -> int: ...
+def lanes_of_topics(k: int) -> int: ...
+def expected_topics(
+    lambda_: Array, totals: Array, prior: float, want_bound: bool, b: Array, shift: Array, threads: int
+) -> Array: ...
+def infer_documents(
+    X: Any,
+    weight: Array | None,
+    b: Array,
+    shift: Array,
+    alpha: Array,
+    tol: float,
+    most: int,
+    want_bound: bool,
+    gamma: Array,
+    sums: Array | None,
+    logs: Array | None,
+    threads: int,
+) -> tuple[float, float]: ...
+def draw_tokens(
+    words: Array,
+    segments: Array,
+    bounds: Array,
+    sizes: Array,
+    masses: Array,
+    alpha: Array,
+    eta: float,
+    seed: int,
+    sweep: int,
+    z: Array,
+    counts: Array,
+    totals: Array,
+    threads: int,
+) -> None: ...

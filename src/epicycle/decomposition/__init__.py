@@ -1,4 +1,4 @@
-"""Few latent variables behind many columns: principal and independent components, singular vectors, factors, parts."""
+"""Few latent variables behind many columns: components, principal and independent; factors, parts, topics."""
 
 from epicycle.decomposition._factor_analysis import FactorAnalysis
 from epicycle.decomposition._probabilistic_pca import ProbabilisticPCA
@@ -13,6 +13,7 @@ from epicycle.decomposition.dictionary import (
 from epicycle.decomposition.ica import ICA, FastICA, fastica
 from epicycle.decomposition.nmf import NMF, MiniBatchNMF, non_negative_factorization
 from epicycle.decomposition.pca import PCA, TruncatedSVD
+from epicycle.decomposition.topics import LatentDirichletAllocation
 
 __all__ = [
     "ICA",
@@ -21,6 +22,7 @@ __all__ = [
     "DictionaryLearning",
     "FactorAnalysis",
     "FastICA",
+    "LatentDirichletAllocation",
     "MiniBatchDictionaryLearning",
     "MiniBatchNMF",
     "ProbabilisticPCA",

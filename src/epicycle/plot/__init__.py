@@ -23,6 +23,7 @@ from epicycle.plot._drawing import Drawing
 from epicycle.plot._principal_components import biplot, scree
 from epicycle.plot._reachability import reachability
 from epicycle.plot._regression import importances, learning_curve, residuals
+from epicycle.plot._topics import topics
 
 __all__ = [
     "COLOURS",
@@ -49,4 +50,5 @@ __all__ = [
     "scree",
     "short",
     "styled",
+    "topics",
 ]

@@ -81,7 +81,10 @@ AREAS = {
         "manifold.tests.test_classical_mds manifold.tests.test_isomap manifold.tests.test_locally_linear "
         "manifold.tests.test_mds manifold.tests.test_t_sne",
     ),
-    "factors": (0.97, "decomposition.tests.test_dict_learning decomposition.tests.test_nmf"),
+    "factors": (
+        0.97,
+        "decomposition.tests.test_dict_learning decomposition.tests.test_nmf decomposition.tests.test_online_lda",
+    ),
     "cluster_metrics": (
         0.97,
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
