@@ -21,7 +21,7 @@ class Stage:
     def largest(self):
         return len(self.splits[0][0])
 
-    def run(self, candidate, rows, folds, limit):
+    def run(self, candidate, rows, folds, limit, *, partial=False):
         found = []
         for fold in folds:
             seconds = candidate.settings["cost"] * self.rate * rows**candidate.family.grows

@@ -14,7 +14,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import epicycle as ep
 from epicycle import TableEncoder, TableModel
-from epicycle.automl.tables._columns import as_dates, kind_of_column
+from epicycle.automl.tables._columns import kind_of_column
+from epicycle.automl.tables._dates import as_dates
 from epicycle.automl.tables._table_encoder import Coded
 from epicycle.automl.tables._tables import read_table
 from epicycle.exceptions import DataError, ParameterError

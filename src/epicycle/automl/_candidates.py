@@ -69,7 +69,8 @@ class Family:
     form : encoding of its features, "trees", "linear", or "compact" with factors of texts in the place of their terms.
     grows : exponent of rows in the time of a fit.
     rounds : whether the number of trees is found by early stopping where there are enough rows.
-    scales_target : whether the fit depends on the unit of the target, which is then standardised before it.
+    target : "standard" where the fit depends on the unit of the target, which is then standardised before it; "log"
+        where the logarithm of 1 + y is fitted.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Family:
     grows: float = 1.0
     rounds: bool = False
     takes_weight: bool = True
-    scales_target: bool = False
+    target: str = ""
     suits: Callable[[Any], bool] = lambda _: True
 
 
@@ -105,8 +106,10 @@ class Candidate:
         if "random_state" in known:
             more = {"random_state": seed, **more}
         estimator.set_params(**{name: value for name, value in more.items() if name in known})
-        if self.family.scales_target:
+        if self.family.target == "standard":
             return TransformedTargetRegressor(estimator, transformer=StandardScaler(), check_inverse=False)
+        if self.family.target == "log":
+            return TransformedTargetRegressor(estimator, func=np.log1p, inverse_func=np.expm1, check_inverse=False)
         return estimator
 
 
@@ -163,12 +166,15 @@ _TABLE = (
     Family("ExtraTrees", "regression", ExtraTreesRegressor, "trees", _FOREST_STARTS[:1], _FOREST_SPACE, grows=1.1),
     # With y twice as large the same alpha counts twice in its L2 part, against the L1 part and the errors.
     Family("ElasticNetCV", "regression", ElasticNetCV, "linear", ({"l1_ratio": 0.9, "n_alphas": 30},),
-           {"l1_ratio": Axis(0.1, 1.0)}, scales_target=True),
+           {"l1_ratio": Axis(0.1, 1.0)}, target="standard"),
     Family("PoissonRegression", "regression", GeneralizedLinearModel, "linear", ({"family": "poisson", "alpha": 1e-3},),
            {"alpha": Axis(1e-6, 1.0, log=True)}, suits=lambda facts: facts.counts),
     Family("GradientBoosting for counts", "regression", GradientBoostingRegressor, "trees",
            tuple({"loss": "poisson", **start} for start in _BOOST_STARTS[:2]), _BOOST_SPACE, grows=0.8, rounds=True,
            suits=lambda facts: facts.counts),
+    Family("RidgeCV of the logarithm", "regression", RidgeCV, "linear", ({},), target="log", suits=lambda f: f.skewed),
+    Family("GradientBoosting of the logarithm", "regression", GradientBoostingRegressor, "trees", _BOOST_STARTS[:2],
+           _BOOST_SPACE, grows=0.8, rounds=True, target="log", suits=lambda facts: facts.skewed),
     Family("DecisionTree", "classification", DecisionTreeClassifier, "trees", _TREE_STARTS, _TREE_SPACE),
     Family("DecisionTree", "regression", DecisionTreeRegressor, "trees", _TREE_STARTS, _TREE_SPACE),
     Family("KernelLogisticRegression", "classification", KernelLogisticRegression, "compact",
@@ -199,7 +205,12 @@ def families_for(facts: Any, asked: Any) -> list[Family]:
             if not isinstance(name, str) or not any(_called(family, name) for family in found):
                 known = ", ".join(dict.fromkeys(family.name for family in found))
                 raise ParameterError(f"models={name!r}: no such method for {facts.task}; there are {known}")
-        chosen = [family for family in found if any(_called(family, name) for name in asked)]
+        # A beginning of a name means those that suit the data; a whole name is taken at its word.
+        chosen = [
+            family
+            for family in found
+            if family.name in asked or (family.suits(facts) and any(_called(family, name) for name in asked))
+        ] or [family for family in found if any(_called(family, name) for name in asked)]
         if facts.weighted and (without := [family.name for family in chosen if not family.takes_weight]):
             raise ParameterError(f"models={without[0]!r}: takes no weights; leave it out, or the weights")
         return chosen

@@ -290,7 +290,8 @@ class Diagnoses:
     def _table_model(self, candidate: Candidate, rows: int) -> TableModel:
         settings = self.evaluation.settings(candidate, min(rows, 2_000))
         estimator = candidate.build(self.evaluation.seed, n_jobs=1, **settings)
-        return TableModel(estimator, dict(self.evaluation.kinds), form=candidate.family.form, absent="skip")
+        form = candidate.family.form
+        return TableModel(estimator, self.evaluation.columns_of(form), form=form, absent="skip")
 
     def _weight(self, rows: np.ndarray) -> np.ndarray | None:
         weight = self.evaluation.weight if self.candidate.family.takes_weight else None

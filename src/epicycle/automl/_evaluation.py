@@ -15,6 +15,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from epicycle.automl._budget import return_freed_memory
 from epicycle.automl._candidates import Candidate
 from epicycle.automl._metrics import Metric
+from epicycle.automl.tables._columns import base_kind, form_of
 from epicycle.automl.tables._table_encoder import Coded, TableEncoder, is_feature
 from epicycle.automl.tables._table_model import with_categories
 from epicycle.core._random import stream
@@ -30,6 +31,8 @@ from epicycle.stats._intervals import standard_error
 EARLY_STOPPING_ROWS = 3_000
 #: Test rows of a fold while not all training rows are used: the standard error of an accuracy is then below 0.4%.
 _MAX_TEST_ROWS = 20_000
+#: Errors of unseen rows that a model keeps for its intervals.
+_KEPT_ERRORS = 5_000
 #: Cells of a training matrix below which folds run side by side; above it the threads inside a fit are busy.
 _PARALLEL_CELLS = 2e6
 #: Trees of a forest on a small part of the rows: enough to rank candidates.
@@ -49,6 +52,7 @@ class Facts:
     counts: bool = False
     ordered: bool = False
     texts: bool = False
+    skewed: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,9 +94,23 @@ class Evaluation:
     encoders: dict[str, TableEncoder] = field(default_factory=dict)
     matrix: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     terms: Any = None
+    #: The column of time by which the rows are in order.
+    order: str = ""
+    #: The encoder of `matrix`.
+    storage: TableEncoder = field(default_factory=TableEncoder)
     #: Seconds that the encoding took.
     encoding_seconds: float = 0.0
     _codes: np.ndarray = field(default_factory=lambda: np.empty(0, np.intp))
+
+    def columns_of(self, form: str) -> dict[str, str]:
+        """The kinds of the columns in a form: where rows are in order of time, trees get no date that never returns.
+
+        A tree would learn what happened on each day, which says nothing of the days to come; linear models extrapolate.
+        """
+        kinds = dict(self.kinds)
+        if form == "trees" and self.order in kinds and base_kind(kinds[self.order]) == "date":
+            kinds[self.order] = f"calendar {form_of(kinds[self.order])}".strip()
+        return kinds
 
     def encoder_options(self, form: str) -> dict[str, Any]:
         """Arguments of the encoder besides its columns: single precision, or sparse, where the matrix is large."""
@@ -118,21 +136,25 @@ class Evaluation:
         """Fit the encoders of these forms and replace the table by the matrix for trees."""
         assert self.table is not None
         began = time.perf_counter()
+        self.storage = TableEncoder(dict(self.kinds)).fit_as(self.table, self.weight)
+        if not any(name != self.order for name in self.storage.sources_):
+            self.order = ""  # the date is all there is
         for form in sorted({"trees", *forms}, key=("trees", "linear", "compact").index):
             if form == "compact" and not self.has_texts and "linear" in self.encoders:
                 self.encoders[form] = self.encoders["linear"]
             if form not in self.encoders:
-                encoder = TableEncoder(dict(self.kinds), **self.encoder_options(form))
-                self.encoders[form] = encoder.fit_as(self.table, self.weight, self.encoders.get("trees"))
-        self.matrix = self.encoders["trees"].transform(self.table)
+                same = form == "trees" and self.columns_of(form) == dict(self.kinds)
+                encoder = TableEncoder(self.columns_of(form), **self.encoder_options(form))
+                self.encoders[form] = self.storage if same else encoder.fit_as(self.table, self.weight, self.storage)
+        self.matrix = self.storage.transform(self.table)
         if "linear" in self.encoders:
-            self.terms = self.encoders["trees"].terms(self.table)
+            self.terms = self.storage.terms(self.table)
         self.encoding_seconds = time.perf_counter() - began
         self.table = None
 
     def features(self, form: str, rows: Any = slice(None)) -> Any:
         """Feature matrix of some training rows."""
-        return self.encoders[form].of_coded(Coded(self.encoders["trees"], self.matrix, rows, self.terms))
+        return self.encoders[form].of_coded(Coded(self.storage, self.matrix, rows, self.terms))
 
     def largest(self) -> int:
         """Number of training rows of a fold."""
@@ -175,6 +197,9 @@ class Evaluation:
             # Without a validation set the number of rounds follows the learning rate: n_estimators x learning_rate =
             # 12.
             return {"n_estimators": int(np.clip(12 / rate, 30, 600))}
+        if self.facts.ordered:
+            # A random part of the rows is predicted from its neighbours in time, which makes more rounds seem better.
+            return {"n_estimators": int(np.clip(20 / rate, 50, 1000))}
         stopping = {"n_iter_no_change": 25, "validation_fraction": 0.1, "keep_best": True, "tol": 1e-7}
         return {"n_estimators": int(np.clip(120 / rate, 300, 4000)), **stopping}
 
@@ -189,8 +214,14 @@ class Evaluation:
             scores.append(self.metric.score(responses, self.y[test], weight))
         return self.metric.shown(float(np.mean(scores))), float(standard_error(np.array(scores)))
 
-    def run(self, candidate: Candidate, rows: int, folds: Sequence[int], limit: float) -> list[FoldScore]:
-        """Fit and score on some folds, each fit within `limit` seconds."""
+    def run(
+        self, candidate: Candidate, rows: int, folds: Sequence[int], limit: float, *, partial: bool = False
+    ) -> list[FoldScore]:
+        """Fit and score on some folds, each fit within `limit` seconds.
+
+        With `partial` a fit that the time cut off is scored as it is: a model that is not at its optimum is better than
+        none.
+        """
         cells = float(min(rows, self.largest())) * len(self.encoders[candidate.family.form].sources_)
         # Small fits do not use several threads well: whole folds run in parallel instead.
         side_by_side = cells < _PARALLEL_CELLS and len(folds) > 1 and n_threads(float("inf"), self.n_jobs) > 1
@@ -198,7 +229,7 @@ class Evaluation:
         began = time.perf_counter()
 
         def evaluate(fold: int) -> FoldScore:
-            return self._fit_and_score(candidate, rows, fold, limit, jobs)
+            return self._fit_and_score(candidate, rows, fold, limit, jobs, partial)
 
         found = run_all(evaluate, list(folds), self.n_jobs if side_by_side else 1)
         return_freed_memory()
@@ -207,13 +238,26 @@ class Evaluation:
         each = (time.perf_counter() - began) / len(found)  # the share of a fold in the time of all
         return [replace(f, seconds=each) for f in found]
 
-    def _fit_and_score(self, candidate: Candidate, rows: int, fold: int, limit: float, n_jobs: int | None) -> FoldScore:
+    def unseen_errors(self, results: Mapping[tuple[int, int], FoldScore], rows: int) -> np.ndarray:
+        """Sizes of the errors on the test rows of the folds, in ascending order; at most some thousand of them."""
+        sizes: list[np.ndarray] = []
+        for (n, fold), result in results.items():
+            if n == rows and "predict" in result.responses:
+                test = self.part(fold, rows)[1]
+                sizes.append(np.abs(self.y[test] - result.responses["predict"]))
+        found = np.sort(np.concatenate(sizes)) if sizes else np.empty(0)
+        # Of many errors every k-th is enough: the width is then known to a fraction of a percent.
+        return found[:: -(-len(found) // _KEPT_ERRORS)] if len(found) > _KEPT_ERRORS else found
+
+    def _fit_and_score(
+        self, candidate: Candidate, rows: int, fold: int, limit: float, n_jobs: int | None, partial: bool
+    ) -> FoldScore:
         train, test = self.part(fold, rows)
         began = time.perf_counter()
         try:
             model = self.fitted(candidate, train, limit=limit, n_jobs=n_jobs)
             ended = getattr(getattr(model, "regressor_", model), "converged_", True)
-            if time.perf_counter() - began >= limit and not ended and not trees_of(model):
+            if time.perf_counter() - began >= limit and not ended and not trees_of(model) and not partial:
                 # Stopped early, and the time of a refit is unknown. An ensemble is refitted with the trees it has.
                 raise RuntimeError("the fit did not end within its time limit")
             responses = responses_of(model, self.features(candidate.family.form, test), self.metric.classes)
@@ -222,11 +266,13 @@ class Evaluation:
             # One candidate that fails must not end the search: its failure is part of the leaderboard.
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
-        used, wanted = model.get_params(deep=False).get("n_estimators"), candidate.settings.get("n_estimators")
+        inner = getattr(model, "regressor_", model)
+        used, wanted = inner.get_params(deep=False).get("n_estimators"), candidate.settings.get("n_estimators")
         # The time of a screening fit with few trees is scaled to that with all trees.
         scale = 1.0 if used is None or wanted is None else wanted / used
         tie = self.metric.tie(responses, self.y[test])
-        kept = {name: values for name, values in responses.items() if name == "predict_proba"}
+        wanted_later = "predict_proba" if self.facts.task == "classification" else "predict"
+        kept = {name: values for name, values in responses.items() if name == wanted_later}
         return FoldScore(fold, score, time.perf_counter() - began, trees_of(model), tie, scale, responses=kept)
 
     def fitted(
@@ -263,6 +309,7 @@ def constant_model(task: str) -> Any:
 
 def trees_of(model: Any) -> int | None:
     """Number of boosting rounds or trees of a fitted model; None where it has none."""
+    model = getattr(model, "regressor_", model)
     count = getattr(model, "n_estimators_", None)
     if count is None and hasattr(model, "n_estimators"):
         count = getattr(model, "n_iter_", None)

@@ -24,9 +24,9 @@ from epicycle.automl._training_run import TestPart, TrainingRun, now
 from epicycle.automl.checks._data_checks import DataIssue, leaking_columns, profile_columns
 from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl.checks._part_checks import ACROSS, drift_between, duplicates, with_effect
-from epicycle.automl.tables._columns import is_count
+from epicycle.automl.tables._columns import is_count, is_skewed
 from epicycle.automl.tables._table_encoder import TableEncoder, is_feature
-from epicycle.automl.tables._table_model import TableModel
+from epicycle.automl.tables._table_model import TableModel, half_width
 from epicycle.automl.tables._tables import source_name
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import stream
@@ -40,6 +40,8 @@ _DIAGNOSES_SHARE = 0.2
 _RAW_ROWS = 20_000
 #: Test rows up to which further metrics are computed however little time is left: they take a fraction of a second.
 _CHEAP_ROWS = 20_000
+#: Probability with which prediction intervals hold the target.
+_LEVEL = 0.9
 #: Rows up to which the finalists are compared again on other folds.
 _CONFIRM_ROWS = 3_000
 
@@ -82,12 +84,14 @@ class Job:
         evaluation.encode(family.form for family in families)
         self.parts.train = raw  # the matrix replaces the table, of which a sample is enough from here on
         return_freed_memory()
-        self._check_leakage(evaluation.encoders["trees"], evaluation.matrix)
+        self._check_leakage(evaluation.storage, evaluation.matrix)
         self._say_issues(issues)
         baseline = self._baseline(evaluation)
         entry, search = self._search(evaluation, families)
         candidate = final_candidate(entry, search.full)
         model, seconds = self._refit(evaluation, candidate)
+        if self.parts.task == "regression":
+            model.residuals_ = evaluation.unseen_errors(entry.results, entry.most_rows())
         test = self._predict_test_set(model)
         run = self._result(evaluation, search.leaderboard(entry, candidate), candidate, model, test, baseline, drift)
         diagnoses = Diagnoses(
@@ -125,6 +129,7 @@ class Job:
             sum(map(is_feature, kinds.values())),
             weighted=parts.weight_train is not None,
             counts=parts.task == "regression" and is_count(parts.y_train),
+            skewed=parts.task == "regression" and is_skewed(parts.y_train),
             ordered=parts.ordered,
             texts=any(kind in ("text", "sequence") for kind in kinds.values()),
         )
@@ -141,6 +146,7 @@ class Job:
             self.n_jobs,
             {p.name: min(p.distinct, 40) for p in self.profile if p.kind == "category"},
         )
+        evaluation.order = next((name for name, role in parts.roles.items() if role == "order"), "")
         if len(parts.y_train) <= _CONFIRM_ROWS and not parts.ordered:
             evaluation.more_splits = folds(parts.y_train, seed=self.seed + 1, **options)
         return evaluation
@@ -266,7 +272,7 @@ class Job:
         self.options = {name: value for name, value in evaluation.encoder_options(form).items() if value}
         if form == "trees":
             self.options.pop("form")
-        model = TableModel(candidate.build(self.seed, n_jobs=self.n_jobs), dict(evaluation.kinds), **self.options)
+        model = TableModel(candidate.build(self.seed, n_jobs=self.n_jobs), evaluation.columns_of(form), **self.options)
         began = self.budget.spent()
         weight = evaluation.weight if candidate.family.takes_weight else None
         model.fit_encoded(encoder, features, evaluation.y, weight)
@@ -316,16 +322,31 @@ class Job:
             warnings=self.issues,
             test_part=test,
             script=script_of(
-                self.data, candidate.family, settings, evaluation.kinds, self.options, self._read_arguments()
+                self.data,
+                candidate.family,
+                settings,
+                evaluation.columns_of(candidate.family.form),
+                self.options,
+                self._read_arguments(),
             ),
             sizes={"train": len(evaluation.y), "test": len(test.y)},
             seed=self.seed,
             budget=self.budget.seconds,
             drift=drift,
             search_history=self.search_history,
+            interval=self._interval(model, test),
             without_duplicates=without_duplicates,
             created=now(),
         )
+
+    def _interval(self, model: TableModel, test: TestPart) -> dict[str, Any] | None:
+        """The half width of the prediction intervals, and how many of the test rows they hold."""
+        residuals = getattr(model, "residuals_", np.empty(0))
+        width = half_width(residuals, _LEVEL) if len(residuals) else math.inf
+        if not math.isfinite(width):
+            return None
+        held = np.abs(test.y - test.responses["predict"]) <= width
+        return {"level": _LEVEL, "half_width": width, "coverage": float(held.mean()), "rows": len(test.y)}
 
     def _test_scores(self, test: TestPart) -> tuple[TestScore, dict[str, TestScore], TestScore | None]:
         """The score of the test set, further metrics as the time allows, and the score without duplicated rows."""

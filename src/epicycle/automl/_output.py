@@ -127,7 +127,12 @@ def script_of(
     given = "".join(f"        {name}={value!r},\n" for name, value in arguments.items())
     class_name = type_name(family)
     estimator, imports = f"ep.{class_name}({parameters})", ""
-    if family.scales_target:
+    if family.target == "log":
+        estimator = (
+            f"TransformedTargetRegressor({estimator}, func=np.log1p, inverse_func=np.expm1, check_inverse=False)"
+        )
+        imports = "import numpy as np\nfrom sklearn.compose import TransformedTargetRegressor\n\n"
+    if family.target == "standard":
         estimator = f"TransformedTargetRegressor({estimator}, transformer=StandardScaler(), check_inverse=False)"
         imports = (
             "from sklearn.compose import TransformedTargetRegressor\n"

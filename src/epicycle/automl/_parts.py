@@ -114,6 +114,9 @@ def folds(
     codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
     if task == "classification" and groups is None and not ordered and counts.min() < k:
         splits = _folds_with_rare_classes(codes, counts, k, seed)
+    elif ordered and n >= _ORDERED_ROWS:
+        # Every fold learns from at least half of the rows: the first part of a year says little of the rest.
+        splits = folds_of(rows, 2 * k, classifier=task == "classification", ordered=True, seed=seed)[-k:]
     else:
         splits = folds_of(rows, k, classifier=task == "classification", ordered=ordered, seed=seed)
     if task == "classification":
@@ -139,6 +142,8 @@ def _folds_with_rare_classes(codes: np.ndarray, counts: np.ndarray, k: int, seed
     return [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(k) if (fold == j).any()]
 
 
+#: Rows in order of time from which a tenth of them is enough to judge by.
+_ORDERED_ROWS = 500
 #: Test rows of a class from which it is judged: with fewer, all of them right, the 95% interval of its share of right
 #: predictions still holds one half (0.025^(1/5) = 0.48).
 _JUDGED_ROWS = 6

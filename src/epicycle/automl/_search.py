@@ -157,7 +157,7 @@ class Search:
             return False
         # A fit may take three times as long as expected before it is stopped.
         limit = left if len(missing) == 1 else max(left / len(missing), 3 * (each or 0.0))
-        for result in self.evaluation.run(entry.candidate, rows, missing, min(limit, left)):
+        for result in self.evaluation.run(entry.candidate, rows, missing, min(limit, left), partial=force):
             entry.results[(rows, result.fold)] = result
             self.durations[id(entry.candidate.family)].add(rows, result.seconds * result.scale)
         return True

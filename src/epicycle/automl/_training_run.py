@@ -70,6 +70,8 @@ class TrainingRun:
         Contents of each column, and how it is encoded.
     warnings : list of DataIssue
     test_part : TestPart
+    interval : dict, or None
+        Of a regression: half width of the prediction intervals at their level, and their coverage of the test set.
     script : str
         The text of train.py.
     seconds : float
@@ -101,6 +103,7 @@ class TrainingRun:
     drift: list[dict[str, Any]] = field(default_factory=list)
     search_history: list[dict[str, Any]] = field(default_factory=list)
     without_duplicates: TestScore | None = None
+    interval: dict[str, Any] | None = None
     seconds: float = 0.0
     created: str = ""
 
@@ -158,6 +161,7 @@ class TrainingRun:
                 "label": self.metric.label,
             },
             "test": {**asdict(self.test), "baseline_score": self.baseline_test},
+            "prediction_interval": self.interval,
             "certificate": plain(self.certificate),
             "findings": findings,
             "curves": {"importances": self.importances, "race": self.search_history, **self._learning_curve()},

@@ -363,6 +363,12 @@ def _predict(
     model: Model,
     data: Data,
     proba: Annotated[bool, typer.Option("--proba", help="Also write the probabilities of the classes.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval", metavar="LEVEL", help="Also write intervals that hold a number with this probability, as 0.9."
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -380,7 +386,9 @@ def _predict(
     """Predict every row of a table, block by block: any number of rows in constant memory."""
     from epicycle.cli._predict import run_prediction
 
-    run_prediction(model, data, proba=proba, out=out, as_json=json, n_jobs=jobs, header=not no_header)
+    run_prediction(
+        model, data, proba=proba, out=out, as_json=json, n_jobs=jobs, header=not no_header, interval=interval
+    )
 
 
 @app.command("report")

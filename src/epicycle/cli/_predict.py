@@ -21,6 +21,7 @@ import pyarrow.parquet
 
 from epicycle.automl import TableModel
 from epicycle.automl.tables._streams import blocks_of
+from epicycle.automl.tables._table_model import half_width
 from epicycle.core._exceptions import DataFileError, ParameterError
 from epicycle.io import load
 from epicycle.io._atomic import check_target, write_atomically
@@ -35,6 +36,7 @@ def run_prediction(
     as_json: bool,
     n_jobs: int | None = None,
     header: bool = True,
+    interval: float | None = None,
 ) -> None:
     """Write a prediction, and probabilities where they are asked for, of every row."""
     model = load(path)
@@ -42,11 +44,15 @@ def run_prediction(
         model.model_.set_params(n_jobs=n_jobs)
     if proba and not hasattr(model, "predict_proba"):
         raise ParameterError(f"--proba: {path} has no probabilities, as a regression and a clustering have none")
+    if interval is not None:
+        if not isinstance(model, TableModel) or len(getattr(model, "residuals_", ())) == 0:
+            raise ParameterError(f"--interval: {path} has no intervals; expected a regression that train made")
+        half_width(model.residuals_, interval)  # checks the level before any work
     form = "csv" if out is None else form_of(out)
     if as_json and form in ("parquet", "arrow"):
         raise ParameterError(f"--json: --out {out} is no JSON; expected one of the two")
     form = "jsonl" if as_json else form
-    made = _FORMS[form](_tables(model, data, proba=proba, header=header))
+    made = _FORMS[form](_tables(model, data, proba=proba, header=header, interval=interval))
     if out is not None and out != "-":
         write_atomically(check_target(out), made)
         return
@@ -70,12 +76,12 @@ def form_of(out: str) -> str:
 _REFUSED = ("xlsx", "xls", "ods", "gz", "bz2", "xz", "zip", "zst", "lz4", "db", "sqlite", "npy", "npz", "pkl")
 
 
-def _tables(model: Any, data: str, *, proba: bool, header: bool) -> Iterator[pa.Table]:
+def _tables(model: Any, data: str, *, proba: bool, header: bool, interval: float | None) -> Iterator[pa.Table]:
     """The predictions, block by block."""
     found = False
     for block in blocks_of(data, types_of(model), header=header):
         if block.num_rows:
-            yield _predictions(model, block, proba)
+            yield _predictions(model, block, proba, interval)
             found = True
     if not found:
         raise DataFileError(f"{data}: has no rows")
@@ -152,7 +158,7 @@ def types_of(model: Any) -> dict[str, str]:
     return {str(name): "double" for name in names}
 
 
-def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
+def _predictions(model: Any, block: pa.Table, proba: bool, interval: float | None) -> pa.Table:
     columns: dict[str, Any] = {}
     if proba:
         p = np.asarray(model.predict_proba(block))
@@ -161,6 +167,9 @@ def _predictions(model: Any, block: pa.Table, proba: bool) -> pa.Table:
         columns |= {f"p({label})": p[:, j] for j, label in enumerate(classes)}
     else:
         columns["prediction"] = np.asarray(model.predict(block))
+    if interval is not None:
+        half = half_width(model.residuals_, interval)
+        columns |= {"lower": columns["prediction"] - half, "upper": columns["prediction"] + half}
     return pa.table(
         {name: pa.array(values.tolist() if values.dtype.kind in "UO" else values) for name, values in columns.items()}
     )

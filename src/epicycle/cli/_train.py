@@ -59,6 +59,12 @@ def print_run(run: TrainingRun, folder: Path) -> None:
         f"{run.metric.label} on {t.n:,} test rows: {t.score:.4g}, between {t.lower:.4g} and {t.upper:.4g} at "
         f"{t.level:.0%} ({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
     )
+    if run.interval is not None:
+        i = run.interval
+        say(
+            f"prediction intervals at {i['level']:.0%}: +- {i['half_width']:.4g}, which hold {i['coverage']:.1%} of "
+            "the test rows; epicycle predict --interval gives them"
+        )
     if run.without_duplicates is not None:
         with_them = next((w.text for w in run.warnings if w.kind == ACROSS), None)
         say(with_them or f"without the test rows that are also training rows: {run.without_duplicates.score:.4g}")

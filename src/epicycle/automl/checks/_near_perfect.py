@@ -106,9 +106,10 @@ def explaining_columns(
 def _fitted(evaluation: Evaluation, candidate: Candidate, X: Any, y: np.ndarray, chosen: np.ndarray) -> Any:
     """The candidate fitted to some of the features."""
     model = candidate.build(evaluation.seed, n_jobs=evaluation.n_jobs, **evaluation.settings(candidate, len(y)))
-    if candidate.family.form == "trees" and "categorical_features" in model.get_params(deep=False):
+    inner = getattr(model, "regressor", model)
+    if candidate.family.form == "trees" and "categorical_features" in inner.get_params(deep=False):
         levels = np.flatnonzero(np.isin(chosen, evaluation.encoders["trees"].categorical_))
-        model.set_params(categorical_features=levels.tolist() or None)
+        inner.set_params(categorical_features=levels.tolist() or None)
     return model.fit(X[:, chosen], y)
 
 

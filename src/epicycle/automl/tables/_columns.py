@@ -17,7 +17,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 
 #: Kinds of columns that become features; "date" may be followed by a format of strptime, "number" by the form of texts.
-FEATURES = ("number", "category", "date", "text", "sequence")
+FEATURES = ("number", "category", "date", "calendar", "text", "sequence")
 KINDS = (*FEATURES, "drop", "target", "weight", "group", "order")
 
 _IDENTIFIER = re.compile(
@@ -346,6 +346,14 @@ def check_varies(y: np.ndarray, name: str, *, classes: bool) -> None:
         raise DataError(
             f"target {name!r}: all rows but one are {values[counts.argmax()]!s:.40}; there is nothing to learn"
         )
+
+
+def is_skewed(y: np.ndarray) -> bool:
+    """Whether numbers that are not negative have a long tail to the right that a logarithm takes away."""
+    if y.min() < 0 or len(np.unique(y)) < 20:
+        return False
+    skewness = [float(np.mean(((v - v.mean()) / (v.std() or 1.0)) ** 3)) for v in (y, np.log1p(y))]
+    return skewness[0] > 1 and abs(skewness[1]) < 0.6 * skewness[0]
 
 
 def is_count(y: np.ndarray) -> bool:

@@ -59,9 +59,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     columns : "auto" or dict of str, default="auto"
         Kind of each column: ``"number"`` (or, of texts, ``"number comma"`` with decimal commas, ``"number unit"`` with
         a unit, ``"number truth"`` of words for yes and no), ``"category"``, ``"date"`` (or ``"date %d/%m/%Y"`` with the
-        format of a text, ``"date seconds"`` since 1970, ...), ``"text"``, ``"sequence"``, or one of ``"drop"``,
-        ``"target"``, ``"weight"``, ``"group"`` and ``"order"``, which are no features. Columns that are not named are
-        left out. "auto" decides by types and values.
+        format of a text, ``"date seconds"`` since 1970, ...), ``"calendar"``, a date of which month, weekday and hour
+        count alone, ``"text"``, ``"sequence"``, or one of ``"drop"``, ``"target"``, ``"weight"``, ``"group"`` and
+        ``"order"``, which are no features. Columns that are not named are left out. "auto" decides by types and values.
     form : {"trees", "linear", "compact"}, default="trees"
         "compact" is as "linear" with the factors of texts in the place of their terms.
     max_levels : int, optional
@@ -279,7 +279,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if not isinstance(self.columns, Mapping):
             raise ParameterTypeError(f"columns={self.columns!r:.60}; expected 'auto' or kinds by the names of columns")
         for name, kind in self.columns.items():
-            known = isinstance(kind, str) and (kind in KINDS or kind.startswith("date "))
+            known = isinstance(kind, str) and (kind in KINDS or base_kind(kind) in ("date", "calendar"))
             if not known and not (isinstance(kind, str) and base_kind(kind) == "number" and form_of(kind) in FORMS):
                 raise ParameterError(f"columns[{name!r}]={kind!r:.40}; expected one of {', '.join(KINDS)}")
         wanted = {name: kind for name, kind in self.columns.items() if is_feature(kind)}
@@ -321,7 +321,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def of_coded(self, coded: Coded) -> Any:
         """The features of rows that are there in the form for trees, by an encoder of the same columns."""
-        return coded.matrix[coded.rows] if self.form == "trees" else self._for_linear(coded)
+        if self.form != "trees":
+            return self._for_linear(coded)
+        if self.sources_ == coded.trees.sources_ and self._numbers_ == coded.trees._numbers_:
+            return coded.matrix[coded.rows]
+        known = coded.trees
+        at = [known._numbers_.index(number) for number in self._numbers_]
+        at += [known.categorical_[list(known.levels_).index(name)] for name in self.levels_]
+        return coded.matrix[coded.rows][:, at]
 
     def terms(self, X: Any) -> sp.csr_array | None:
         """Weights of the terms of all texts; None where there are no texts.
@@ -441,9 +448,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             dates = as_dates(table[name], form_of(kind))
         except (DataError, pa.ArrowException) as error:
             raise DataError(f"X: column {name!r}: {' '.join(str(error).split())[:160]}") from None
-        days = as_numbers(dates.cast(pa.int64())) / 86_400e6
-        found = {"days": days}
-        parts = {"year": pc.year, "month": pc.month, "day": pc.day, "weekday": pc.day_of_week, "hour": pc.hour}
+        found = {}
+        parts = {"month": pc.month, "weekday": pc.day_of_week, "hour": pc.hour}
+        if base_kind(kind) == "date":
+            found["days"] = as_numbers(dates.cast(pa.int64())) / 86_400e6
+            parts = {"year": pc.year, "month": pc.month, "day": pc.day, "weekday": pc.day_of_week, "hour": pc.hour}
         for part, function in parts.items():
             found[part] = as_numbers(function(dates))
         return found

@@ -54,6 +54,9 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         Of classifiers.
     certificate_, history_
         Those of `model_`.
+    residuals_ : ndarray
+        Sizes of the errors on rows that the fits had not seen, in ascending order: what `predict_interval` adds. Of
+        regressions that :func:`epicycle.train` made.
 
     Examples
     --------
@@ -225,6 +228,36 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         features = self._features(X)
         return np.asarray(self.model_.decision_function(features))
 
+    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """Intervals that hold the targets of new rows with the probability `level` (split conformal prediction).
+
+        The prediction, plus and minus the size of error that a share `level` of unseen rows stayed below. For rows like
+        those of the training set, in any order, they hold as often as they say, whatever the model.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+        level : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Infinite where the errors are too few for the level.
+        """
+        half = half_width(self._residuals(), level)
+        predicted = self.predict(X)
+        return np.column_stack([predicted - half, predicted + half])
+
+    def _residuals(self) -> np.ndarray:
+        self._check_fitted()
+        found = getattr(self, "residuals_", None)
+        if found is None:
+            raise ParameterError(
+                "predict_interval: this model has no errors of unseen rows; expected a regression of epicycle train"
+            )
+        return np.asarray(found)
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy of classifiers, R2 of regressors; of a clustering what its own `score` says.
 
@@ -279,8 +312,17 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         save(self, path)
 
 
+def half_width(residuals: np.ndarray, level: float) -> float:
+    """The least width that enough of n sorted errors stay below: the ceil((n + 1) level)-th of them."""
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise ParameterError(f"level={level!r}; expected a probability between 0 and 1")
+    rank = int(np.ceil((len(residuals) + 1) * level - 1e-9))
+    return float(residuals[rank - 1]) if rank <= len(residuals) else float("inf")
+
+
 def with_categories(estimator: Any, encoder: TableEncoder) -> Any:
     """The estimator with the indices of the categorical features as a parameter, where it takes one."""
-    if encoder.form == "trees" and "categorical_features" in estimator.get_params(deep=False):
-        estimator.set_params(categorical_features=list(encoder.categorical_) or None)
+    inner = getattr(estimator, "regressor", estimator)  # of one that transforms the target
+    if encoder.form == "trees" and "categorical_features" in inner.get_params(deep=False):
+        inner.set_params(categorical_features=list(encoder.categorical_) or None)
     return estimator

@@ -244,7 +244,8 @@ def read_table(source: Any, *, header: bool = True) -> pa.Table:
 
 def stdin() -> io.BufferedReader:
     """Standard input as bytes, of which the beginning can be looked at."""
-    return io.BufferedReader(sys.stdin.buffer, HEAD_BYTES)  # type: ignore[type-var]
+    raw: Any = sys.stdin.buffer
+    return io.BufferedReader(raw, HEAD_BYTES)
 
 
 def _joined(tables: list[pa.Table], files: list[Path]) -> pa.Table:

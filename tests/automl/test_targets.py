@@ -1,0 +1,115 @@
+"""Skewed targets, prediction intervals, and rows in order of time."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+
+import epicycle as ep
+from epicycle.automl.tables._columns import is_skewed
+from epicycle.automl.tables._table_model import half_width
+from epicycle.cli import main
+
+DATA = Path(os.environ.get("EPICYCLE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+
+
+def incomes(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=n), rng.choice(["a", "b"], n)
+    return pa.table({"x": x, "z": z, "income": np.exp(8 + 1.2 * x + 0.7 * (z == "b") + 0.1 * rng.normal(size=n))})
+
+
+def test_a_skewed_target_is_fitted_as_its_logarithm(tmp_path):
+    table = incomes()
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    run = ep.train(tmp_path / "t.csv", target="income", time=4, models=["RidgeCV"])
+    methods = {row["method"]: row["score_mean"] for row in run.leaderboard}
+    assert run.leaderboard[0]["method"] == "RidgeCV of the logarithm"
+    assert methods["RidgeCV of the logarithm"] > methods["RidgeCV"] + 0.1
+    # The script makes the same model.
+    scope = {"__name__": "script"}
+    exec(run.script, scope)
+    parts = scope["read"](scope["DATA"])
+    scope["model"].fit(parts.train, parts.y_train)
+    assert np.array_equal(scope["model"].predict(parts.test), run.model_.predict(parts.test))
+    run.model_.save(tmp_path / "m.epi")
+    assert np.array_equal(ep.load(tmp_path / "m.epi").predict(table), run.model_.predict(table))
+
+
+def test_what_is_skewed():
+    rng = np.random.default_rng(0)
+    assert is_skewed(np.exp(rng.normal(size=500)))
+    assert not is_skewed(rng.normal(size=500) + 10)
+    assert not is_skewed(-np.exp(rng.normal(size=500)))
+    assert not is_skewed(rng.integers(0, 5, 500).astype(float))
+
+
+def test_intervals_hold_as_often_as_they_say():
+    """The rank of the width is exact: over all orders of n errors and a new one, that share is held."""
+    rng = np.random.default_rng(1)
+    for n, level in ((9, 0.9), (30, 0.8), (99, 0.95)):
+        held = [
+            abs(new) <= half_width(np.sort(np.abs(rng.standard_t(3, n))), level) for new in rng.standard_t(3, 4_000)
+        ]
+        exact = np.ceil((n + 1) * level - 1e-9) / (n + 1)
+        assert abs(np.mean(held) - exact) < 4 * np.sqrt(exact * (1 - exact) / 4_000)
+    assert half_width(np.arange(5.0), 0.9) == np.inf
+    for level in (0, 1, 1.5, "much"):
+        with pytest.raises(ep.exceptions.ParameterError, match="level="):
+            half_width(np.arange(5.0), level)
+
+
+def test_intervals_of_a_run_and_of_the_command(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    table = pa.table({"x": x, "y": 3 * x + rng.standard_t(4, 600)})
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    assert (
+        main(["train", str(tmp_path / "t.csv"), "--time", "3", "--models", "ridge", "--out", str(tmp_path / "o")]) == 0
+    )
+    assert "prediction intervals at 90%" in capsys.readouterr().out
+    model = ep.load(tmp_path / "o" / "model.epi")
+    fresh = rng.normal(size=4_000)
+    bounds = model.predict_interval(pa.table({"x": fresh}), 0.9)
+    target = 3 * fresh + rng.standard_t(4, 4_000)
+    assert abs(np.mean((bounds[:, 0] <= target) & (target <= bounds[:, 1])) - 0.9) < 0.04
+    command = ["predict", str(tmp_path / "o" / "model.epi"), str(tmp_path / "t.csv"), "--interval"]
+    assert main([*command, "0.5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "prediction,lower,upper"
+    first = [float(cell) for cell in lines[1].split(",")]
+    assert_allclose(first[1:], model.predict_interval(table.slice(0, 1), 0.5)[0])
+    assert main([*command, "2"]) == 2
+    assert "level=2" in capsys.readouterr().err
+
+
+def test_folds_in_order_of_time_learn_from_half_of_the_rows():
+    from epicycle.automl._parts import folds
+
+    for train, test in folds(np.arange(1_000.0), task="regression", groups=None, ordered=True, seed=0):
+        assert len(train) >= 490
+        assert train.max() < test.min()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "bike_sharing_hour.csv.gz").exists(), reason="the data is not there")
+def test_bike_sharing_is_judged_by_the_future():
+    run = ep.train(DATA / "bike_sharing_hour.csv.gz", target="cnt", drop=["casual", "registered"], time=25,
+                   models=["GradientBoosting"])  # fmt: skip
+    assert run.how == "in order of time"
+    assert run.test.score >= 0.90
+    assert 0.8 < run.interval["coverage"] <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "mauna_loa_co2_monthly.csv.gz").exists(), reason="the data is not there")
+def test_months_of_carbon_dioxide():
+    run = ep.train(DATA / "mauna_loa_co2_monthly.csv.gz", target="average", time=10,
+                   drop=["decimal_date", "deseasonalized", "ndays", "sdev", "unc"])  # fmt: skip
+    assert {p.name: p.kind for p in run.profile}["date"].startswith("date")
+    assert run.how == "in order of time"
+    # The growth has grown: a line through the years before falls behind it, and a constant is nowhere near.
+    assert run.test.score > run.baseline_test + 2
