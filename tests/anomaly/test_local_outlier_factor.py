@@ -10,6 +10,7 @@ from sklearn.neighbors import LocalOutlierFactor as Peer
 
 import epicycle as ep
 from epicycle import LocalOutlierFactor
+from epicycle.exceptions import NotFittedError, ParameterError
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(150, 3)), 0.1 * RNG.normal(size=(50, 3)) + 4])
@@ -75,3 +76,37 @@ def test_duplicates_are_told_and_methods_belong_to_their_mode():
         assert np.isfinite(LocalOutlierFactor(n_neighbors=3).fit(table).negative_outlier_factor_).all()
     assert not hasattr(LocalOutlierFactor(), "predict")
     assert not hasattr(LocalOutlierFactor(novelty=True), "fit_predict")
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_explanations_add_up_and_name_the_column(p):
+    model = LocalOutlierFactor(n_neighbors=9, novelty=True, p=p).fit(X)
+    rows = np.concatenate([X[:20], np.add(X[:1], [0.0, 9.0, 0.0])])
+    parts = model.explain(rows)
+    assert_allclose(parts.sum(axis=1), -model.score_samples(rows), rtol=1e-9)
+    assert parts[-1].argmax() == 1
+    assert parts[-1, 1] > 0.5 * parts[-1].sum()
+    near = X[model.kneighbors(rows[-1:], 9, return_distance=False)[0]]
+    d = (np.abs(rows[-1] - near) ** p).sum(axis=1) ** (1 / p)
+    shares = (np.abs(rows[-1] - near) ** p / d[:, None] ** (p - 1)).sum(axis=0) / d.sum()
+    assert_allclose(parts[-1], -model.score_samples(rows[-1:]) * shares, rtol=1e-9)
+    sparse = LocalOutlierFactor(n_neighbors=9, novelty=True, p=p).fit(sp.csr_array(X))
+    assert_allclose(sparse.explain(sp.csr_array(rows)), parts, rtol=1e-6)
+    same = LocalOutlierFactor(n_neighbors=2, novelty=True).fit(np.zeros((5, 2))).explain([[0.0, 0.0]])
+    assert same[0, 0] == same[0, 1]
+    with pytest.raises(ParameterError, match="metric='canberra'"):
+        LocalOutlierFactor(novelty=True, metric="canberra").fit(X).explain(rows)
+
+
+def test_thresholds_by_labels_and_p_values():
+    rng = np.random.default_rng(1)
+    rows, odd = np.concatenate([rng.normal(size=(400, 3)), 7 + rng.normal(size=(20, 3))]), np.arange(420) >= 400
+    model = LocalOutlierFactor(novelty=True).fit(rng.normal(size=(400, 3))).calibrate(rows, odd)
+    assert model.f1_ > 0.95
+    assert_array_equal(model.predict(rows) == -1, model.score_samples(rows) < model.offset_)
+    fresh = model.p_values(rng.normal(size=(2000, 3)))
+    assert np.mean(fresh <= 0.1) < 0.13
+    assert_array_equal(model.detect(rows[390:], fdr=0.2)[10:], -1)
+    with pytest.raises(NotFittedError, match="calibrate"):
+        LocalOutlierFactor(novelty=True).fit(rows).p_values(rows)
+    assert not any(hasattr(LocalOutlierFactor(), name) for name in ("calibrate", "p_values", "detect", "explain"))

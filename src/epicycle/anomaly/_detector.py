@@ -27,21 +27,14 @@ from epicycle.data import ArrayData, Batch, Data
 CONTAMINATION: Domain = AnyOf(Choice("auto"), Real(minimum=0, maximum=0.5, inclusive=(False, True)))
 
 
-class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # untyped mixin
-    """Scores of rows, low where a row is unusual, and the threshold below which it is an anomaly."""
-
-    _docs: ClassVar[Mapping[str, str]] = {
-        "offset_": "offset_ : float\n    Threshold epsilon: rows whose score is below are anomalies.",
-        "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
-    }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("offset_",)
+class ChosenThreshold(Estimator, ABC):
+    """A threshold of scores that is chosen by labelled rows, and p-values by the scores of normal ones."""
 
     offset_: float
     calibration_scores_: np.ndarray
     f1_: float
     precision_: float
     recall_: float
-    n_jobs: int | None
 
     @abstractmethod
     def score_samples(self, X: Any) -> Any:
@@ -51,24 +44,6 @@ class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # un
     def explain(self, X: Any) -> Any:
         """What every feature adds to how unusual a row is."""
 
-    # ------------------------------------------------------------------------------------------- use of the threshold
-
-    def decision_function(self, X: Any) -> Any:
-        """The score less the threshold: negative for anomalies.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X: Any) -> Any:
-        """-1 for anomalies, 1 for all other rows."""
-        decision = self.decision_function(X)
-        return 1 - 2 * (decision < 0).astype(int)
-
-    # ------------------------------------------------------------------------------------------- its choice
-
     def calibrate(self, X: Any, y: Any = None) -> Self:
         """Choose the threshold by labelled rows, and keep the scores of the normal ones for p-values.
 
@@ -76,7 +51,7 @@ class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # un
 
         Parameters
         ----------
-        %(X)s
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
             True or 1 for anomalies and False or 0 for normal rows, or scikit-learn's -1 and 1: `offset_` becomes the
             threshold of the largest F1, and `f1_`, `precision_` and `recall_` are set. Without labels all rows are
@@ -116,7 +91,7 @@ class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # un
 
         Parameters
         ----------
-        %(X)s
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
         fdr : float, default=0.1
             Expected share of normal rows among those reported.
 
@@ -128,11 +103,37 @@ class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # un
         rate = open_unit("fdr", fdr)
         return np.where(benjamini_hochberg(self.p_values(X), rate), -1, 1)
 
-    # ------------------------------------------------------------------------------------------- for fits
-
     def _take_labelled(self, scores: np.ndarray, anomaly: np.ndarray, weight: np.ndarray | None) -> None:
         found = f1_threshold(scores, anomaly, weight)
         self.offset_, self.f1_, self.precision_, self.recall_ = found.offset, found.f1, found.precision, found.recall
+
+
+class OutlierDetector(OutlierMixin, ChosenThreshold):  # type: ignore[misc]  # untyped mixin
+    """Scores of rows, low where a row is unusual, and the threshold below which it is an anomaly."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "offset_": "offset_ : float\n    Threshold epsilon: rows whose score is below are anomalies.",
+        "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
+    }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("offset_",)
+
+    n_jobs: int | None
+
+    # ------------------------------------------------------------------------------------------- use of the threshold
+
+    def decision_function(self, X: Any) -> Any:
+        """The score less the threshold: negative for anomalies.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> Any:
+        """-1 for anomalies, 1 for all other rows."""
+        decision = self.decision_function(X)
+        return 1 - 2 * (decision < 0).astype(int)
 
     def _take_share(self, scores: Any, data: Data, share: float) -> None:
         weight = None

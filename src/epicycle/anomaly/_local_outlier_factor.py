@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeVar, Unpack
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import OutlierMixin
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.anomaly._detector import CONTAMINATION
+from epicycle.anomaly._detector import CONTAMINATION, ChosenThreshold
 from epicycle.anomaly._threshold import share_threshold
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import Boolean, Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -26,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _LEAST_REACH = 1e-10
 _TOO_FAR = -1e7  # factors beyond it come from groups of equal rows
 _ROWS = 1 << 16  # at a time, so that ratios of neighbours stay small
+_DIFFERENCES = 1 << 20  # between rows and their neighbours, held at a time for explanations
 
 
 class FactorArguments(SearchArguments, total=False):
@@ -51,7 +55,7 @@ def _with_novelty(wanted: bool) -> Callable[[F], F]:
     return decorate
 
 
-class LocalOutlierFactor(OutlierMixin, KNeighborsSearch):  # type: ignore[misc]  # untyped mixin
+class LocalOutlierFactor(OutlierMixin, ChosenThreshold, KNeighborsSearch):  # type: ignore[misc]  # untyped mixin
     r"""Local outlier factor: rows in places that are less dense than those of their neighbours.
 
     .. math:: \mathrm{LOF}(x) = \frac1k \sum_{o \in N_k(x)} \frac{\mathrm{lrd}(o)}{\mathrm{lrd}(x)}, \qquad
@@ -67,8 +71,8 @@ class LocalOutlierFactor(OutlierMixin, KNeighborsSearch):  # type: ignore[misc] 
     contamination : "auto" or float, default="auto"
         Share of anomalies among the rows, at most 0.5; "auto" takes factors above 1.5.
     novelty : bool, default=False
-        Whether new rows are scored (`predict`, `decision_function`, `score_samples`); otherwise the rows of the fit are
-        (`fit_predict`, `negative_outlier_factor_`).
+        Whether new rows are scored (`predict`, `decision_function`, `score_samples`, `calibrate`, `p_values`, `detect`,
+        `explain`); otherwise the rows of the fit are (`fit_predict`, `negative_outlier_factor_`).
 
     Attributes
     ----------
@@ -210,3 +214,64 @@ class LocalOutlierFactor(OutlierMixin, KNeighborsSearch):  # type: ignore[misc] 
         """
         scores = self.score_samples(X)
         return np.asarray(scores - np.asarray(self.offset_, dtype=scores.dtype))
+
+    calibrate = _with_novelty(True)(ChosenThreshold.calibrate)
+    p_values = _with_novelty(True)(ChosenThreshold.p_values)
+    detect = _with_novelty(True)(ChosenThreshold.detect)
+
+    @_with_novelty(True)
+    def explain(self, X: Any) -> np.ndarray:
+        r"""What every feature adds to the factor of a row, by its share in the distances from the neighbours.
+
+        Distances split into :math:`d = \sum_j |x_j - o_j|^p d^{1-p}`; contributions are the factor times the share of a
+        feature in the sum of the distances, and add up to the factor.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        self._check_fitted()
+        power = self._power()
+        distances, rows = self.kneighbors(X, n_neighbors=self.n_neighbors_)
+        factors = -self._factors(self._densities(distances, rows), rows).astype(np.float64)
+        Q = self._in_memory(X)
+        (n, k), p = rows.shape, Q.shape[1]
+        require_memory(8.0 * n * p, f"explanations of {n:,} rows", "explain fewer rows")
+        out = np.empty((n, p))
+        step = max(_DIFFERENCES // (k * p), 1)
+        for i in range(0, n, step):
+            part = slice(i, i + step)
+            out[part] = factors[part, None] * _shares(_dense(Q[part]), _dense(self.X_fit_[rows[part].ravel()]), power)
+        return out
+
+    def _power(self) -> float:
+        """p of Minkowski's distance."""
+        powers = {"manhattan": 1.0, "cityblock": 1.0, "l1": 1.0, "euclidean": 2.0, "l2": 2.0}
+        metric, options = self.effective_metric_, dict(self.effective_metric_params_ or {})
+        power = (
+            options.pop("p", 2.0) if metric == "minkowski" else powers.get(metric) if isinstance(metric, str) else None
+        )
+        if power is None or not np.isfinite(power) or options.get("w") is not None:
+            raise ParameterError(
+                f"metric={self.metric!r}: its distances are no sums over features, as explain needs them"
+            )
+        return float(power)
+
+
+def _dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def _shares(Q: np.ndarray, near: np.ndarray, power: float) -> np.ndarray:
+    """Shares of the features in the distances of rows Q from their neighbours, which follow each other in `near`."""
+    with np.errstate(over="ignore"):
+        D = np.abs(np.repeat(Q, len(near) // len(Q), axis=0) - near).clip(max=np.finfo(np.float64).max)
+    D = D.reshape(len(Q), -1, Q.shape[1])
+    largest = D.max(axis=(1, 2), keepdims=True)
+    D /= np.where(largest > 0, largest, 1.0)  # powers neither overflow nor vanish
+    parts = D**power
+    d = parts.sum(axis=2, keepdims=True) ** (1.0 / power)
+    parts *= np.where(d > 0, d, 1.0) ** (1.0 - power)
+    found = parts.sum(axis=1) / np.where(d > 0, d, 0.0).sum(axis=1).clip(min=np.finfo(np.float64).tiny)
+    found[largest.ravel() == 0] = 1.0 / Q.shape[1]  # a row that equals its neighbours
+    return np.asarray(found)
