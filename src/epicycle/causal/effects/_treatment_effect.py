@@ -8,7 +8,7 @@ import numpy as np
 
 from epicycle.causal.effects._balance import balance_columns, effective_sizes
 from epicycle.causal.effects._effect_results import ESTIMANDS, EffectResults
-from epicycle.causal.effects._estimate import Estimate
+from epicycle.causal.effects._estimate import Estimate, check_finite
 from epicycle.causal.effects._methods import METHODS, Options, propensity_scores
 from epicycle.causal.effects._nuisance import EFFECT, OUTCOME, PROPENSITY, quiet
 from epicycle.causal.effects._overlap import crump_threshold, outside, overlap_facts
@@ -73,7 +73,7 @@ class TreatmentEffect(EffectResults):
     stabilize : bool, default=True
         Whether "ipw" divides by the sum of the weights, and not by their expectation.
     n_strata : int, default=5
-        Number of "strata".
+        Number of "strata", each with the same share of the target (for "att" of the treated).
     distance : {"mahalanobis", "euclidean", "propensity", "genetic", "exact"}, default="mahalanobis"
         Distance of "matching": of the covariates, whitened or each in standard deviations; of the logit of the
         propensity score; with weights of the covariates that an evolutionary search finds for balance; or "exact",
@@ -237,6 +237,7 @@ class TreatmentEffect(EffectResults):
                     raise DataError(f"trim={self.trim!r}: no rows of both arms have propensities within the bounds")
             used = study.taken(inside)
             estimate = METHODS[self.method_].run(used, options)
+        check_finite(estimate)
         self._take(estimate, study, used)
         self.trimmed_ = 1 - used.size / study.size
         self.propensity_, self.weights_ = _on_all_rows(estimate, first, inside, kept)

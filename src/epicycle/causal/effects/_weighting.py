@@ -35,7 +35,13 @@ def population_weights(t: np.ndarray, e: np.ndarray, estimand: str) -> np.ndarra
     with np.errstate(divide="ignore"):
         pairs = {"att": (one, e / (1 - e)), "atc": ((1 - e) / e, one), "ato": (1 - e, e)}
         treated, control = pairs.get(estimand, (1 / e, 1 / (1 - e)))
-    return np.asarray(np.where(t == 1, treated, control))
+    weights = np.asarray(np.where(t == 1, treated, control))
+    if n_certain := int(np.count_nonzero(~np.isfinite(weights))):
+        raise DataError(
+            f"X: {n_certain} rows have an estimated propensity of 0 for their own arm, so that weights are infinite; "
+            "expected propensities between 0 and 1; set clip above 0, or trim"
+        )
+    return weights
 
 
 def population(e: np.ndarray, estimand: str) -> np.ndarray:
@@ -227,7 +233,7 @@ def stratified_difference(
 
 
 def quantile_strata(e: np.ndarray, w: np.ndarray, n_strata: int) -> np.ndarray:
-    """The number of each row's stratum: strata of equal weight, equal scores in one stratum."""
+    """The number of each row's stratum: strata of equal weight w (0 beside the target), equal scores in one stratum."""
     _, which = np.unique(e, return_inverse=True)
     mass = np.bincount(which, weights=w)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()

@@ -36,7 +36,7 @@ def read(source: Any) -> Parts:
 
 def read_string(text: str) -> Parts:
     """Parts of a diagram in DOT, GML or arrows, told apart by how they begin."""
-    opening = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", " ", text, flags=re.DOTALL | re.MULTILINE).lstrip()
+    opening = _without_comments(text).lstrip()
     if re.match(r"(strict\s+)?(di)?graph\b[^\[]*\{", opening):
         return read_dot(text)
     if re.match(r"(Creator\s+\"[^\"]*\"\s*)?(Version\s+\S+\s*)?graph\s*\[", opening):
@@ -109,13 +109,19 @@ _DOT_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(->|--)|([\[\]{};,=])|([^\s"\[\]{}
 
 def read_dot(text: str) -> Parts:
     """A digraph of Graphviz; edges with ``dir=both`` are bidirected, nodes with ``observed=no`` latent."""
-    body = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
-    body = re.sub(r"^\s*#[^\n]*", " ", body, flags=re.MULTILINE)
+    body = _without_comments(text)
     if not re.match(r"\s*(strict\s+)?digraph\b", body):
         raise DataError("graph: this DOT text is an undirected graph; expected a digraph")
     tokens = [next(t for t in match if t) if any(match) else "" for match in _DOT_TOKEN.findall(body)]
-    start = tokens.index("{") + 1
-    return _DotReader(tokens, start).parts()
+    if "{" not in tokens:
+        raise DataError("graph: the DOT text has no opening brace")
+    return _DotReader(tokens, tokens.index("{") + 1).parts()
+
+
+def _without_comments(text: str) -> str:
+    """The text without comments of DOT; what looks like one within quotation marks stays."""
+    comment = r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\n]*|^\s*#[^\n]*'
+    return re.sub(comment, lambda m: m.group(1) or " ", text, flags=re.DOTALL | re.MULTILINE)
 
 
 class _DotReader:
@@ -213,21 +219,27 @@ def read_gml(text: str) -> Parts:
     label: dict[str, str] = {}
     for key, value in graph:
         if key == "node":
-            about = dict(value)
+            about = _gml_record(key, value)
             name = str(about.get("label", about.get("id", "")))
             label[str(about.get("id", name))] = name
             add_node(parts, name)
-            if is_latent({k: str(v).lower() for k, v in value}):
+            if is_latent({k: str(v).lower() for k, v in about.items()}):
                 parts.latent.append(name)
     for key, value in graph:
         if key == "edge":
-            about = dict(value)
+            about = _gml_record(key, value)
             ends = [label.get(str(about.get(end, ""))) for end in ("source", "target")]
             if None in ends:
                 raise DataError(f"graph: an edge of the GML text joins {about!r:.80}, which is not among its nodes")
             both = about.get("dir") == "both" or about.get("bidirected") in TRUE
             add_edge(parts, str(ends[0]), "<->" if both else "->", str(ends[1]))
     return parts
+
+
+def _gml_record(key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, list):
+        raise DataError(f"graph: {key} {value!r:.80} in the GML text; expected {key} [ ... ]")
+    return dict(value)
 
 
 def _gml_items(tokens: Any) -> list[tuple[str, Any]]:
