@@ -260,7 +260,8 @@ class Case:
 
 def draw(seed: int, only: str | None = None) -> Case:
     # The class has a stream of its own: with its name a case is the same when there are other classes.
-    classes = [cls for cls in estimators() if only is None or cls.__name__ == only]
+    names = None if only is None else set(only.split(","))
+    classes = [cls for cls in estimators() if names is None or names & {cls.__name__, cls._card.family}]
     cls = classes[np.random.default_rng([seed, 1]).integers(len(classes))]
     rng = np.random.default_rng(seed)
     model = cls(**draw_parameters(cls, rng))

@@ -496,3 +496,12 @@ def test_two_rows_that_a_kernel_cannot_tell_apart_are_moved_to_their_bounds_at_o
 def test_kernel_pca_of_equal_rows_by_arpack():
     model = ep.KernelPCA(1, eigen_solver="arpack").fit(np.ones((6, 2)))
     assert np.isfinite(model.transform(np.ones((6, 2)))).all()
+
+
+def test_penalties_too_small_for_the_dual_point_leave_the_certificate_a_number():
+    X, y = np.arange(12.0)[:, None] // 2, np.arange(12) % 2
+    weight = np.where(np.arange(12) % 3, 1e100, 1e-300)
+    model = ep.KernelLogisticRegression(C=1e150, kernel="rbf", tol=1e-12).fit(X, y, sample_weight=weight)
+    assert not np.isnan(model.certificate_.value)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert not model.certificate_.holds

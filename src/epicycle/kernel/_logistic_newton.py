@@ -271,6 +271,10 @@ def _line_search(problem: LogisticProblem, point: Point, dC: np.ndarray, KdC: np
         length /= 2
 
 
+def _relative(gap: float, value: float) -> float:
+    return gap / value if value > 0 else gap
+
+
 def minimise(
     problem: LogisticProblem,
     *,
@@ -299,12 +303,12 @@ def minimise(
         new = problem.gap(R, certified)
         lowered = point.value < earlier.value * (1 - _ROUNDING)
         idle = 0 if lowered or new < 0.5 * gap else idle + 1
-        if new <= gap or certified.value < best.value * (1 - _ROUNDING):
+        if (new <= gap and np.isfinite(certified.value)) or certified.value < best.value * (1 - _ROUNDING):
             gap, best = new, certified
         if certified.value < point.value * (1 - _ROUNDING):
             point = certified
         state = {"C": best.C, "b": best.b, "done": iteration}
-        facts = {"gap": gap / best.value, "steps": float(inner)}
+        facts = {"gap": _relative(gap, best.value), "steps": float(inner)}
         x = np.append(best.C.ravel(), best.b)
         stop = monitor(iteration, x, objective=best.value, state=partial(dict, state), **facts)
         if gap <= tol * best.value:
@@ -316,7 +320,7 @@ def minimise(
         else:
             continue
         break
-    relative = gap / best.value if best.value > 0 else gap
+    relative = _relative(gap, best.value)
     certificate = Certificate(
         "duality gap", relative, tol, f"the objective is at most {relative:.1e} of its value above its minimum"
     )
