@@ -26,9 +26,7 @@ import psutil
 
 HERE = Path(__file__).resolve().parent
 CPU_LIMIT = 20.0  # seconds of processor time for a fit on at most 60 rows and its predictions
-IDLE_LIMIT = (
-    180.0  # seconds in which a process neither works nor waits for a processor: threads that wait for each other
-)
+IDLE_LIMIT = 180.0  # seconds in which a process neither works nor waits for a processor, as in a deadlock
 
 
 @dataclass
