@@ -146,6 +146,34 @@ def test_every_descent_reaches_the_minimum(positive, ridge, weighted):
     assert_allclose(q, start - 0.5 * G[0] + G[1])
 
 
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_many_sparse_columns_in_use_end_with_newton_steps(positive, ridge):
+    rng = np.random.default_rng(3)
+    n, p = 1000, 900
+    X = sp.random_array((n, p), density=0.02, rng=rng, format="csc", data_sampler=rng.standard_normal) * 1.0
+    v = rng.random(n) + 0.5
+    v /= v.sum()
+    w_true = np.abs(rng.standard_normal(p)) if positive else rng.standard_normal(p)
+    y = X @ w_true + 0.1 * rng.standard_normal(n)
+    y -= v @ y
+    mean = v @ X
+    A, b = np.sqrt(v)[:, None] * (X.toarray() - mean), np.sqrt(v) * y
+    l1, l2, square, w = np.full(p, 1e-4), np.full(p, ridge), (A**2).sum(axis=0), np.zeros(p)
+    epochs, gap, _ = _native.linear.csc_lasso_descend(
+        columns_of(X), v, np.arange(p), mean, square, _native.linear.Penalty(l1, l2, positive), w, y,
+        budget_of(rounds=10_000, target=1e-14 * (b @ b)),
+    )  # fmt: skip
+    used, c = w != 0, A.T @ (b - A @ w)
+    away = np.sqrt(2e-14 * (b @ b) * (square.max() + ridge))  # a violation by more would be worth more than the gap
+    assert used.sum() > 500  # of fewer, coordinate descent is left to itself
+    assert gap <= 1e-14 * (b @ b)
+    assert_allclose(c[used], l1[used] * np.sign(w[used]) + l2[used] * w[used], rtol=0, atol=away)
+    assert (c if positive else np.abs(c))[~used].max() <= l1[0] + away
+    assert (w >= 0).all() or not positive
+    assert epochs < 100
+
+
 def test_work_and_epochs_are_bounded():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((30, 1)) + 0.01 * rng.standard_normal((30, 50))
