@@ -77,7 +77,7 @@ class Child:
             raise
 
     def solution(self) -> Solution:
-        """What the last call found."""
+        """The result of the last call."""
         with np.load(self._solution) as arrays:
             return dict(arrays)
 
@@ -119,7 +119,7 @@ class Child:
         return reply
 
     def _death(self) -> str:
-        """How the child ended without an answer."""
+        """Reason why the child ended without an answer."""
         code = self._process.wait(timeout=60)
         cause = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         last = self._log.read_text(errors="replace").strip().splitlines()[-1:]

@@ -1,4 +1,4 @@
-"""What a benchmark is: data, the implementations that are given it, and a measure of how good their answers are."""
+"""Definition of a benchmark: data, implementations that are given it, and a measure of how good their answers are."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Implementation:
 
 @dataclass
 class Outcome:
-    """What was measured for one implementation. Bytes and seconds are lists with one entry per timed call."""
+    """Measurements of one implementation. Bytes and seconds are lists with one entry per timed call."""
 
     name: str
     role: Role

@@ -1,4 +1,4 @@
-"""What the boosting tasks share: data with interactions, the peers at like settings, and held-out log-loss."""
+"""Common parts of the boosting tasks: data with interactions, the peers at like settings, and held-out log-loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of clustering share: the model of a library, and the distortion of centres."""
+"""Common parts of the tasks of clustering: the model of a library, and the distortion of centres."""
 
 from __future__ import annotations
 

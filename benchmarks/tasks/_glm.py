@@ -1,4 +1,4 @@
-"""What the tasks of generalized linear models share: features, the objective, and the implementations.
+"""Common parts of the tasks of generalized linear models: features, the objective, and the implementations.
 
     F(w, b) = 1 / (2 n) sum_i d(y_i, exp(b + w'x_i)) + alpha / 2 |w|^2
 

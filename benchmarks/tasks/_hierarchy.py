@@ -1,4 +1,4 @@
-"""What the tasks of hierarchical clustering share: rows, peers, and the comparison of heights."""
+"""Common parts of the tasks of hierarchical clustering: rows, peers, and the comparison of heights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lasso tasks share: the true duality gap as the judge, and each library's way of being asked for it."""
+"""Common parts of the lasso tasks: the true duality gap as quality, and the settings of each library for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the linear tasks share: a reference solution beyond double precision, and the distance from it."""
+"""Common parts of the linear tasks: a reference solution beyond double precision, and the distance from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the logistic tasks share: correlated features of unequal scale, the objective, and the implementations.
+"""Common parts of the logistic tasks: correlated features of unequal scale, the objective, and the implementations.
 
     F(W, b) = C sum_i log(1 + sum_{k != y_i} exp(m_ik - m_iy_i)) + ||W||^2 / 2,    m_i = W x_i + b,    C = 1
 

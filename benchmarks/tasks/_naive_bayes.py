@@ -1,4 +1,4 @@
-"""What the tasks of naive Bayes share: the model of a library, and how far its parameters are from the formulas."""
+"""Common parts of the tasks of naive Bayes: the model of a library, and the errors of its parameters."""
 
 from __future__ import annotations
 

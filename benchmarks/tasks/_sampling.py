@@ -1,4 +1,4 @@
-"""What the tasks of sampling share: seconds for a thousand effective draws, of each library by its own defaults.
+"""Common parts of the tasks of sampling: seconds for a thousand effective draws, of each library by its own defaults.
 
 Compilation happens before the clock starts: it is a call of its own in the set-up, and PyMC, which compiles in every
 call, says itself how long it sampled. numpyro, nutpie and pymc are not

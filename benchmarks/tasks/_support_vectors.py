@@ -1,4 +1,4 @@
-"""What the tasks of linear support vector machines share: the objective above a proven bound as the judge."""
+"""Common parts of the tasks of linear support vector machines: the objective above a proven bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of support vector machines share: the dual objective of a solution, and where real data lie."""
+"""Common parts of the tasks of support vector machines: the dual objective of a solution, and real data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gaussian(A: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def gamma_of(X: np.ndarray) -> float:
-    """What gamma="scale" means."""
+    """The value of gamma="scale"."""
     return float(1 / (X.shape[1] * X.var()))
 
 

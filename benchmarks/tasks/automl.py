@@ -1,4 +1,4 @@
-"""What a budget of time brings on rows held out: `epicycle train` against FLAML, on the same splits of many tables."""
+"""Held-out quality after a budget of time: `epicycle train` against FLAML, on the same splits of many tables."""
 
 from __future__ import annotations
 

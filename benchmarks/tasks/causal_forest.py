@@ -49,7 +49,7 @@ def econml(data: Data) -> Solution:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """How far the root mean squared error of the effects is above the least, relative to the spread of the effects."""
+    """Excess of the root mean squared error of the effects over the least, relative to the spread of the effects."""
     errors = {name: float(np.sqrt(np.mean((s["effect"] - data["tau"]) ** 2))) for name, s in solutions.items()}
     least = min(errors.values())
     return {name: {"error above the least": (v - least) / float(data["tau"].std())} for name, v in errors.items()}

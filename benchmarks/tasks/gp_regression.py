@@ -62,7 +62,7 @@ def likelihood(data: Data, theta: np.ndarray) -> float:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """How far the likelihood is below the best one found, for each observation."""
+    """Distance of the likelihood below the best one found, for each observation."""
     found = {name: likelihood(data, s["theta"]) for name, s in solutions.items()}
     best = max(found.values())
     return {name: {"likelihood lost": (best - value) / len(data["y"])} for name, value in found.items()}

@@ -1,4 +1,4 @@
-"""What ``import epicycle`` costs somebody who has NumPy already."""
+"""Cost of ``import epicycle`` after NumPy is imported."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def run(build: Callable[[], Any]) -> Callable[[Data], Solution]:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """How far the anomalies are from standing below all other rows."""
+    """Distance of the anomalies from standing below all other rows."""
     from sklearn.metrics import roc_auc_score
 
     return {name: {MEASURE: 1 - float(roc_auc_score(data["odd"], -s["score"]))} for name, s in solutions.items()}

@@ -62,7 +62,7 @@ def fit_memory(data: Data) -> Solution:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """How far the two fits are apart: blocks differ, so sums are rounded differently."""
+    """Difference of the two fits: blocks differ, so sums are rounded differently."""
     if not {MEMORY, SCAN} <= solutions.keys():
         return {}
     distance = float(np.abs(solutions[SCAN]["means"] - solutions[MEMORY]["means"]).max())

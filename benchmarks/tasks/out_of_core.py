@@ -82,7 +82,7 @@ def as_solution(model: Any) -> Solution:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """How far the two fits are apart: blocks differ, so sums are rounded differently."""
+    """Difference of the two fits: blocks differ, so sums are rounded differently."""
     if not {MEMORY, SCAN} <= solutions.keys():
         return {}
     memory, scan = solutions[MEMORY]["coef"], solutions[SCAN]["coef"]

@@ -40,7 +40,7 @@ def as_solution(model: Any) -> Solution:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """How far the variances of the two fits are apart: blocks differ, so sums are rounded differently."""
+    """Difference of the variances of the two fits: blocks differ, so sums are rounded differently."""
     if not {MEMORY, SCAN} <= solutions.keys():
         return {}
     memory, scan = solutions[MEMORY]["variance"], solutions[SCAN]["variance"]

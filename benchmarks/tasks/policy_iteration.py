@@ -26,7 +26,7 @@ def make(directory: Path, quick: bool) -> Data:
 
 
 def scipy_loop(data: Data) -> Solution:
-    """What one would write: the system of each policy by SciPy's iterations, since factors of it fill up."""
+    """The usual code: the system of each policy by SciPy's iterations, since factors of it fill up."""
     import scipy.sparse as sp
     from scipy.sparse.linalg import bicgstab
 

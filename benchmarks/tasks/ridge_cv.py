@@ -55,7 +55,7 @@ def reference(data: Data) -> Solution:
 
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-    """How far score and coefficients are from the reference, relative; infinite for another alpha."""
+    """Relative distance of score and coefficients from the reference; infinite for another alpha."""
     exact = solutions["reference"]
     found = {}
     for name, s in solutions.items():

@@ -32,7 +32,7 @@ def epicycle_rollouts(data: Data) -> Solution:
 
 
 def numpy_rollouts(data: Data) -> Solution:
-    """What one would write: all pendulums at once, one step after the other."""
+    """The usual code: all pendulums at once, one step after the other."""
     x = data["start"]
     states = np.empty((len(x), STEPS + 1, 2))
     states[:, 0] = x

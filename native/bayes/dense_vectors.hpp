@@ -94,6 +94,16 @@ private:
     }
 };
 
+// (a - u)'P (a - u), and g = P (a - u).
+inline double quadratic_form(const Symmetric &P, const Vec &a, const double *u, double *g) {
+    const std::size_t n = a.size();
+    thread_local Vec d;
+    d.resize(n);
+    for (std::size_t i = 0; i < n; ++i) d[i] = a[i] - u[i];
+    P.times(d.data(), g);
+    return dot(d.data(), g, n);
+}
+
 // The lower Cholesky factor of a row-major matrix, in place; throws where it is not positive definite.
 inline void cholesky(Vec &a, std::size_t n) {
     for (std::size_t j = 0; j < n; ++j) {

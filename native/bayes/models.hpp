@@ -24,12 +24,7 @@ public:
         : mean(mean, mean + n), precision(precision, n) {}
     std::size_t dimension() const override { return mean.size(); }
     double operator()(const double *u, double *g) const override {
-        const std::size_t n = mean.size();
-        thread_local Vec d;
-        d.resize(n);
-        for (std::size_t i = 0; i < n; ++i) d[i] = mean[i] - u[i];
-        precision.times(d.data(), g);
-        return -0.5 * dot(d.data(), g, n);
+        return -0.5 * quadratic_form(precision, mean, u, g);
     }
 
 private:
@@ -48,11 +43,7 @@ public:
     std::size_t dimension() const override { return solution.size() + 1; }
     double operator()(const double *u, double *g) const override {
         const std::size_t k = solution.size();
-        thread_local Vec d;
-        d.resize(k);
-        for (std::size_t j = 0; j < k; ++j) d[j] = solution[j] - u[j];
-        gram.times(d.data(), g);
-        const double t = u[k], q = std::exp(-2.0 * t), squares = rss + dot(d.data(), g, k);
+        const double t = u[k], q = std::exp(-2.0 * t), squares = rss + quadratic_form(gram, solution, u, g);
         double value = -(rows + 2.0 * shape) * t - (0.5 * squares + rate) * q;
         for (std::size_t j = 0; j < k; ++j) {
             const double e = u[j] - prior_mean[j];

@@ -209,26 +209,24 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
     std::vector<Nearest> nearest = clusters.all_nearest();
     std::vector<Merge> merges;
     merges.reserve(n - 1);
-    std::vector<std::size_t> chain;
-    std::vector<char> chained(n, 0);
+    NeighborChain<std::size_t> chain(n);
     std::size_t first = 0;
     constexpr Nearest UNKNOWN{-1.0, 0};
     while (clusters.left > 1) {
         interrupt();
         if (chain.empty()) {
             while (!clusters.alive(first)) ++first;
-            chain.push_back(first);
-            chained[first] = 1;
+            chain.append(first);
         }
         std::size_t x, y;
         double height;
         while (true) {
-            x = chain.back();
+            x = chain.last();
             if (nearest[x].distance == UNKNOWN.distance) nearest[x] = clusters.nearest(x);
             height = nearest[x].distance;
             y = nearest[x].cluster;
-            if (chain.size() > 1) {
-                const std::size_t before = chain[chain.size() - 2];
+            if (chain.has_previous()) {
+                const std::size_t before = chain.previous();
                 const double back = clusters.D.at(x, before);
                 if (!(height < back)) {
                     height = back;
@@ -236,18 +234,9 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
                 }
                 if (y == before) break;
             }
-            if (chained[y]) {
-                // Rounding has brought the union of two clusters nearer than both were. A chain that begins here has
-                // falling distances of today only, and cannot come back.
-                for (const std::size_t i : chain) chained[i] = 0;
-                chain.assign(1, x);
-                chained[x] = 1;
-            }
-            chain.push_back(y);
-            chained[y] = 1;
+            chain.follow(y);
         }
-        chain.resize(chain.size() - 2);
-        chained[x] = chained[y] = 0;
+        chain.drop_pair();
         if (x > y) std::swap(x, y);
         merges.push_back({clusters.name[x], clusters.name[y], height});
         Nearest own{FAR, clusters.D.n};
@@ -267,9 +256,7 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
                     const Nearest old = nearest[i];
                     nearest[place[i]] = old.distance < 0.0 ? UNKNOWN : Nearest{old.distance, place[old.cluster]};
                 }
-            for (std::size_t &i : chain) i = place[i];
-            std::fill(chained.begin(), chained.end(), 0);
-            for (const std::size_t i : chain) chained[i] = 1;
+            chain.rename(place);
             first = 0;
         }
     }

@@ -215,8 +215,8 @@ std::vector<Merge> ward_merges(const double *rows, std::size_t n, std::size_t p,
     const auto last = static_cast<std::ptrdiff_t>(n);
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
     for (std::ptrdiff_t i = 0; i < last; ++i) nearest[i] = clusters.nearest(i, false);
-    std::vector<char> gone(n, 0), chained(n, 0);
-    std::vector<std::int64_t> chain;
+    std::vector<char> gone(n, 0);
+    NeighborChain<std::int64_t> chain(n);
     std::vector<Merge> merges;
     merges.reserve(n - 1);
     std::int64_t first = 0;
@@ -224,17 +224,16 @@ std::vector<Merge> ward_merges(const double *rows, std::size_t n, std::size_t p,
         interrupt();
         if (chain.empty()) {
             while (gone[first]) ++first;
-            chain.push_back(first);
-            chained[first] = 1;
+            chain.append(first);
         }
         std::int64_t x, y;
         double value;
         while (true) {
-            x = chain.back();
+            x = chain.last();
             // No merge of two others comes nearer: what was nearest stays so until it merges itself.
             if (nearest[x].version != clusters.version[nearest[x].name]) nearest[x] = clusters.nearest(x, false);
-            const bool follows = chain.size() > 1;
-            const std::int64_t before = follows ? chain[chain.size() - 2] : -1;
+            const bool follows = chain.has_previous();
+            const std::int64_t before = follows ? chain.previous() : -1;
             value = follows ? clusters.value(x, before) : NOWHERE;
             y = before;
             if (nearest[x].value < value) {
@@ -242,16 +241,9 @@ std::vector<Merge> ward_merges(const double *rows, std::size_t n, std::size_t p,
                 y = nearest[x].name;
             }
             if (follows && y == before) break;
-            if (chained[y]) {  // by rounding only: a chain that begins here has falling values and cannot come back
-                for (const std::int64_t i : chain) chained[i] = 0;
-                chain.assign(1, x);
-                chained[x] = 1;
-            }
-            chain.push_back(y);
-            chained[y] = 1;
+            chain.follow(y);
         }
-        chain.resize(chain.size() - 2);
-        chained[x] = chained[y] = 0;
+        chain.drop_pair();
         if (x > y) std::swap(x, y);
         merges.push_back({x, y, std::sqrt(value)});
         clusters.merge(x, y, false);

@@ -15,6 +15,45 @@ struct Merge {
     double height;
 };
 
+// The chain of nearest neighbours: every cluster is the nearest of the one before it.
+template <class Name>
+struct NeighborChain {
+    std::vector<Name> clusters;
+    std::vector<char> member;
+
+    explicit NeighborChain(std::size_t n) : member(n, 0) {}
+    bool empty() const { return clusters.empty(); }
+    Name last() const { return clusters.back(); }
+    bool has_previous() const { return clusters.size() > 1; }
+    Name previous() const { return clusters[clusters.size() - 2]; }
+    void append(Name x) {
+        clusters.push_back(x);
+        member[x] = 1;
+    }
+    // Goes on with the nearest of the last cluster. Where that is in the chain already, rounding has brought the union
+    // of two clusters nearer than both were: a chain that begins anew with the last cluster has falling distances of
+    // today only, and cannot come back.
+    void follow(Name nearest) {
+        if (member[nearest]) {
+            const Name x = last();
+            for (const Name i : clusters) member[i] = 0;
+            clusters.clear();
+            append(x);
+        }
+        append(nearest);
+    }
+    void rename(const std::vector<Name> &name) {
+        std::fill(member.begin(), member.end(), 0);
+        for (Name &i : clusters) member[i = name[i]] = 1;
+    }
+    void drop_pair() {
+        for (int k = 0; k < 2; ++k) {
+            member[last()] = 0;
+            clusters.pop_back();
+        }
+    }
+};
+
 // A binary heap of keys 0..n-1 with values that change; the least value is on top.
 struct ValueHeap {
     std::vector<double> value;            // by place

@@ -93,10 +93,7 @@ EPICYCLE_INLINE void sparse_products_body(const T *x, const I *at, std::size_t n
             sum += static_cast<double>(x[e]) * c[static_cast<std::size_t>(at[e]) * stride];                        \
         return sum;                                                                                                \
     }
-EPICYCLE_PER_TYPE(double, std::int32_t)
-EPICYCLE_PER_TYPE(double, std::int64_t)
-EPICYCLE_PER_TYPE(float, std::int32_t)
-EPICYCLE_PER_TYPE(float, std::int64_t)
+EPICYCLE_PER_SPARSE_TYPE(EPICYCLE_PER_TYPE)
 #undef EPICYCLE_PER_TYPE
 
 // ------------------------------------------------------------------------------------------------- scores of a block

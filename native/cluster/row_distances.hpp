@@ -28,39 +28,30 @@ struct LaneRows {
     }
 };
 
-// Squared distances (others: distances) of the row c and LANES rows, one column after another as SciPy adds them.
-EPICYCLE_CLONES inline void square_lanes(const double *c, const double *x, std::size_t width, std::size_t p,
-                                         double *out) {
+// The row c and LANES rows, one column after another as SciPy adds them: s := join(s, c_j - x_j) from 0.
+template <class Join>
+EPICYCLE_INLINE void join_lanes(const double *c, const double *x, std::size_t width, std::size_t p, double *out,
+                                const Join &join) {
     double s[LANES] = {};
     for (std::size_t j = 0; j < p; ++j) {
         const double cj = c[j], *xj = x + j * width;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            const double d = cj - xj[l];
-            s[l] += d * d;
-        }
+        for (std::size_t l = 0; l < LANES; ++l) s[l] = join(s[l], cj - xj[l]);
     }
     for (std::size_t l = 0; l < LANES; ++l) out[l] = s[l];
+}
+// Squared distances (others: distances).
+EPICYCLE_CLONES inline void square_lanes(const double *c, const double *x, std::size_t width, std::size_t p,
+                                         double *out) {
+    join_lanes(c, x, width, p, out, [](double s, double d) EPICYCLE_INLINE_LAMBDA { return s + d * d; });
 }
 EPICYCLE_CLONES inline void absolute_lanes(const double *c, const double *x, std::size_t width, std::size_t p,
                                            double *out) {
-    double s[LANES] = {};
-    for (std::size_t j = 0; j < p; ++j) {
-        const double cj = c[j], *xj = x + j * width;
-        for (std::size_t l = 0; l < LANES; ++l) s[l] += std::fabs(cj - xj[l]);
-    }
-    for (std::size_t l = 0; l < LANES; ++l) out[l] = s[l];
+    join_lanes(c, x, width, p, out, [](double s, double d) EPICYCLE_INLINE_LAMBDA { return s + std::fabs(d); });
 }
 EPICYCLE_CLONES inline void largest_lanes(const double *c, const double *x, std::size_t width, std::size_t p,
                                           double *out) {
-    double s[LANES] = {};
-    for (std::size_t j = 0; j < p; ++j) {
-        const double cj = c[j], *xj = x + j * width;
-        for (std::size_t l = 0; l < LANES; ++l) {
-            const double d = std::fabs(cj - xj[l]);
-            s[l] = d > s[l] ? d : s[l];
-        }
-    }
-    for (std::size_t l = 0; l < LANES; ++l) out[l] = s[l];
+    join_lanes(c, x, width, p, out,
+               [](double s, double d) EPICYCLE_INLINE_LAMBDA { return std::fabs(d) > s ? std::fabs(d) : s; });
 }
 inline void metric_lanes(RowMetric metric, const double *c, const double *x, std::size_t width, std::size_t p,
                          double *out) {

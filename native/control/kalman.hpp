@@ -15,20 +15,13 @@
 
 namespace epicycle {
 
-// out = X Y, and X' Y, of square matrices of size n.
-inline void product(const double *X, const double *Y, std::size_t n, double *out) {
+// out = X Y, or X' Y, of square matrices of size n.
+template <bool TRANSPOSED = false>
+void product(const double *X, const double *Y, std::size_t n, double *out) {
     for (std::size_t a = 0; a < n; ++a)
         for (std::size_t c = 0; c < n; ++c) {
             double sum = 0.0;
-            for (std::size_t k = 0; k < n; ++k) sum += X[a * n + k] * Y[k * n + c];
-            out[a * n + c] = sum;
-        }
-}
-inline void product_left_transposed(const double *X, const double *Y, std::size_t n, double *out) {
-    for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t c = 0; c < n; ++c) {
-            double sum = 0.0;
-            for (std::size_t k = 0; k < n; ++k) sum += X[k * n + a] * Y[k * n + c];
+            for (std::size_t k = 0; k < n; ++k) sum += X[TRANSPOSED ? k * n + a : a * n + k] * Y[k * n + c];
             out[a * n + c] = sum;
         }
 }
@@ -302,7 +295,7 @@ private:
         r_ = vec_;
         if (settled) return;
         product(N_.data(), A, n, work_.data());
-        product_left_transposed(A, work_.data(), n, N_.data());
+        product<true>(A, work_.data(), n, N_.data());
     }
 
     void take(std::size_t i, bool settled) {

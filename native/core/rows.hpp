@@ -93,10 +93,7 @@ EPICYCLE_INLINE bool row_is_sound_body(const T *x, const I *at, std::size_t n, s
     EPICYCLE_CLONES inline bool row_is_sound(const T *x, const I *at, std::size_t n, std::size_t p) { \
         return row_is_sound_body(x, at, n, p);                                                        \
     }
-EPICYCLE_PER_TYPE(double, std::int32_t)
-EPICYCLE_PER_TYPE(double, std::int64_t)
-EPICYCLE_PER_TYPE(float, std::int32_t)
-EPICYCLE_PER_TYPE(float, std::int64_t)
+EPICYCLE_PER_SPARSE_TYPE(EPICYCLE_PER_TYPE)
 #undef EPICYCLE_PER_TYPE
 
 template <class T, class I>
@@ -127,8 +124,7 @@ struct CsrRowReader {
         if (i + 3 < end) {
             const I first = X.indptr[order[i + 3]], last = X.indptr[order[i + 3] + 1];
             if (first < 0 || last < first || static_cast<std::size_t>(last) > stored) return;  // select will say so
-            for (I k = first; k < last; k += static_cast<I>(64 / sizeof(T))) __builtin_prefetch(X.data + k);
-            for (I k = first; k < last; k += static_cast<I>(64 / sizeof(I))) __builtin_prefetch(X.indices + k);
+            prefetch_entries(X, first, last);
         }
     }
     double dot(const double *v) const {

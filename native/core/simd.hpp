@@ -17,6 +17,7 @@
 #define EPICYCLE_V3
 #endif
 #define EPICYCLE_INLINE inline __attribute__((always_inline))
+#define EPICYCLE_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace epicycle {
 
@@ -40,6 +41,13 @@ inline Isa isa() {
 #endif
 }
 
+// a_0 x^m + a_1 x^(m-1) + ... + a_m, multiplied out from the highest power, without a loop.
+template <class T, class... Coefficients>
+EPICYCLE_INLINE T horner(T x, T highest, Coefficients... lower) {
+    ((highest = highest * x + lower), ...);
+    return highest;
+}
+
 // exp(x) for x <= 0, branch-free so that loops over it vectorise. exp(x) = 2^k exp(r), |r| <= ln2/2, by a Taylor
 // polynomial of degree 13 (relative error below 2 ulp); results below 2^-1022 are flushed to zero.
 EPICYCLE_INLINE double exp_nonpositive(double x) {
@@ -49,20 +57,9 @@ EPICYCLE_INLINE double exp_nonpositive(double x) {
     const double shifted = bounded * log2e + shift;
     const double k = shifted - shift;
     const double r = (bounded - k * ln2_hi) - k * ln2_lo;
-    double e = 1.0 / 6227020800.0;
-    e = e * r + 1.0 / 479001600.0;
-    e = e * r + 1.0 / 39916800.0;
-    e = e * r + 1.0 / 3628800.0;
-    e = e * r + 1.0 / 362880.0;
-    e = e * r + 1.0 / 40320.0;
-    e = e * r + 1.0 / 5040.0;
-    e = e * r + 1.0 / 720.0;
-    e = e * r + 1.0 / 120.0;
-    e = e * r + 1.0 / 24.0;
-    e = e * r + 1.0 / 6.0;
-    e = e * r + 0.5;
-    e = e * r + 1.0;
-    e = e * r + 1.0;
+    const double e =
+        horner(r, 1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
+               1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0);
     // The low bits of `shifted` hold k in two's complement; 2^k is assembled in the exponent field.
     std::uint64_t bits;
     std::memcpy(&bits, &shifted, sizeof bits);
@@ -75,24 +72,9 @@ EPICYCLE_INLINE double exp_nonpositive(double x) {
 // log(1 + t) for 0 <= t <= 1 by the series of 2 atanh(s), s = t / (2 + t) <= 1/3; exact to about 1 ulp for small t too.
 EPICYCLE_INLINE double log1p_unit(double t) {
     const double s = t / (2.0 + t), q = s * s;
-    double a = 1.0 / 35.0;
-    a = a * q + 1.0 / 33.0;
-    a = a * q + 1.0 / 31.0;
-    a = a * q + 1.0 / 29.0;
-    a = a * q + 1.0 / 27.0;
-    a = a * q + 1.0 / 25.0;
-    a = a * q + 1.0 / 23.0;
-    a = a * q + 1.0 / 21.0;
-    a = a * q + 1.0 / 19.0;
-    a = a * q + 1.0 / 17.0;
-    a = a * q + 1.0 / 15.0;
-    a = a * q + 1.0 / 13.0;
-    a = a * q + 1.0 / 11.0;
-    a = a * q + 1.0 / 9.0;
-    a = a * q + 1.0 / 7.0;
-    a = a * q + 1.0 / 5.0;
-    a = a * q + 1.0 / 3.0;
-    a = a * q + 1.0;
+    const double a = horner(q, 1.0 / 35.0, 1.0 / 33.0, 1.0 / 31.0, 1.0 / 29.0, 1.0 / 27.0, 1.0 / 25.0, 1.0 / 23.0,
+                            1.0 / 21.0, 1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0,
+                            1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0);
     return 2.0 * s * a;
 }
 

@@ -14,6 +14,20 @@ struct Csr {
     std::size_t rows, cols;
 };
 
+// Defines something once for every type of entries and indices.
+#define EPICYCLE_PER_SPARSE_TYPE(DEFINE) \
+    DEFINE(double, std::int32_t)         \
+    DEFINE(double, std::int64_t)         \
+    DEFINE(float, std::int32_t)          \
+    DEFINE(float, std::int64_t)
+
+// Asks for the entries first .. last-1 ahead.
+template <class T, class I>
+void prefetch_entries(const Csr<T, I> &X, I first, I last) {
+    for (I k = first; k < last; k += static_cast<I>(64 / sizeof(T))) __builtin_prefetch(X.data + k);
+    for (I k = first; k < last; k += static_cast<I>(64 / sizeof(I))) __builtin_prefetch(X.indices + k);
+}
+
 template <class T, class I>
 struct Csc {
     const T *data;

@@ -53,10 +53,7 @@ EPICYCLE_INLINE void scatter_panel_body(const Csr<T, I> &X, const double *weight
                                               const double *V, double *out, double *sums) {                  \
         scatter_panel_body(X, weight, shift, V, out, sums);                                                  \
     }
-EPICYCLE_PER_TYPE(double, std::int32_t)
-EPICYCLE_PER_TYPE(double, std::int64_t)
-EPICYCLE_PER_TYPE(float, std::int32_t)
-EPICYCLE_PER_TYPE(float, std::int64_t)
+EPICYCLE_PER_SPARSE_TYPE(EPICYCLE_PER_TYPE)
 #undef EPICYCLE_PER_TYPE
 
 }  // namespace epicycle

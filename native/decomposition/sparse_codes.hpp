@@ -12,6 +12,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/triangular.hpp"
+
 namespace epicycle {
 
 struct Gram {
@@ -90,22 +92,27 @@ public:
         atoms.push_back(t);
         return true;
     }
-    void solve(std::vector<double> &x) const {
-        const std::size_t n = atoms.size();
-        for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < i; ++j) x[i] -= L[i * most + j] * x[j];
-            x[i] /= L[i * most + i];
-        }
-        for (std::size_t i = n; i-- > 0;) {
-            for (std::size_t j = i + 1; j < n; ++j) x[i] -= L[j * most + i] * x[j];
-            x[i] /= L[i * most + i];
-        }
-    }
+    void solve(std::vector<double> &x) const { solve_cholesky(L.data(), most, atoms.size(), x.data()); }
 
 private:
     std::size_t most;
     std::vector<double> L;
 };
+
+inline double largest_entry(const double *c, std::size_t k) {
+    double largest = 0.0;
+    for (std::size_t t = 0; t < k; ++t) largest = std::max(largest, std::abs(c[t]));
+    return largest;
+}
+
+// The unused atom of the largest correlation, or k where none is above the rounding of the first.
+inline std::size_t most_correlated(const double *q, const std::vector<char> &used, double first) {
+    const std::size_t k = used.size();
+    std::size_t best = k;
+    for (std::size_t t = 0; t < k; ++t)
+        if (!used[t] && (best == k || std::abs(q[t]) > std::abs(q[best]))) best = t;
+    return best < k && std::abs(q[best]) > 1e-14 * first ? best : k;
+}
 
 inline void omp_code(const Gram &D, const double *c, std::size_t count, double *w, double *q) {
     const std::size_t k = D.k;
@@ -114,13 +121,10 @@ inline void omp_code(const Gram &D, const double *c, std::size_t count, double *
     Joined joined(count);
     std::vector<char> used(k, 0);
     std::vector<double> x;
-    const double largest =
-        std::abs(*std::max_element(c, c + k, [](double a, double b) { return std::abs(a) < std::abs(b); }));
+    const double largest = largest_entry(c, k);
     while (joined.atoms.size() < count) {
-        std::size_t best = k;
-        for (std::size_t t = 0; t < k; ++t)
-            if (!used[t] && (best == k || std::abs(q[t]) > std::abs(q[best]))) best = t;
-        if (best == k || !(std::abs(q[best]) > 1e-14 * largest)) break;
+        const std::size_t best = most_correlated(q, used, largest);
+        if (best == k) break;
         used[best] = 1;
         if (!joined.join(D, best)) continue;
         x.assign(joined.atoms.size(), 0.0);
@@ -140,13 +144,10 @@ inline void lars_code(const Gram &D, const double *c, std::size_t count, double 
     Joined joined(count);
     std::vector<char> used(k, 0);
     std::vector<double> x, along(k);
-    double first = 0.0;
-    for (std::size_t t = 0; t < k; ++t) first = std::max(first, std::abs(c[t]));
+    const double largest = largest_entry(c, k);
     while (joined.atoms.size() < count) {
-        std::size_t best = k;
-        for (std::size_t t = 0; t < k; ++t)
-            if (!used[t] && (best == k || std::abs(q[t]) > std::abs(q[best]))) best = t;
-        if (best == k || !(std::abs(q[best]) > 1e-14 * first)) break;
+        const std::size_t best = most_correlated(q, used, largest);
+        if (best == k) break;
         used[best] = 1;
         if (!joined.join(D, best)) continue;
         const double level = std::abs(q[best]);

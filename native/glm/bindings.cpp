@@ -111,7 +111,7 @@ void bind_glm(nb::module_ &m) {
                 const auto x = design(table, categories, shift, message);
                 const std::size_t n = x.X.rows;
                 require(coef.shape(0) + 1 == x.d && y.shape(0) == n, message);
-                require(known_family(static_cast<LossId>(family.kind)), message);
+                require(family_rows(static_cast<LossId>(family.kind)) != nullptr, message);
                 const FamilyRows rows{static_cast<LossId>(family.kind),
                                       family.a,
                                       family.b,

@@ -76,10 +76,27 @@ EPICYCLE_CLONES inline void lengths(const Dense<float> &X, std::size_t i0, std::
     lengths_body(X, i0, n, shift, metric, out);
 }
 
-// Rows of a family that is known here.
-constexpr bool known_family(LossId kind) {
-    return kind == LossId::squared || kind == LossId::logistic || kind == LossId::poisson || kind == LossId::gamma ||
-           kind == LossId::tweedie || kind == LossId::negative_binomial;
+using FamilyLoop = void (*)(const double *, const double *, std::size_t, double, double, double *, double *, double *,
+                            double *);
+
+// The loop over rows of a family, null where it is not known here.
+inline FamilyLoop family_rows(LossId kind) {
+    switch (kind) {
+        case LossId::squared:
+            return squared_rows;
+        case LossId::logistic:
+            return binomial_rows;
+        case LossId::poisson:
+            return poisson_rows;
+        case LossId::gamma:
+            return gamma_rows;
+        case LossId::tweedie:
+            return tweedie_rows;
+        case LossId::negative_binomial:
+            return negative_binomial_rows;
+        default:
+            return nullptr;
+    }
 }
 
 struct FamilyRows {
@@ -95,25 +112,7 @@ struct FamilyRows {
         double loss[ROWS], e[ROWS];
         if (offset)
             for (std::size_t i = 0; i < n; ++i) z[i] += offset[i0 + i];
-        switch (kind) {
-            case LossId::squared:
-                squared_rows(z, y + i0, n, a, b, loss, r, h, e);
-                break;
-            case LossId::logistic:
-                binomial_rows(z, y + i0, n, a, b, loss, r, h, e);
-                break;
-            case LossId::poisson:
-                poisson_rows(z, y + i0, n, a, b, loss, r, h, e);
-                break;
-            case LossId::gamma:
-                gamma_rows(z, y + i0, n, a, b, loss, r, h, e);
-                break;
-            case LossId::tweedie:
-                tweedie_rows(z, y + i0, n, a, b, loss, r, h, e);
-                break;
-            default:
-                negative_binomial_rows(z, y + i0, n, a, b, loss, r, h, e);
-        }
+        family_rows(kind)(z, y + i0, n, a, b, loss, r, h, e);
         for (std::size_t i = 0; i < n; ++i) {
             const double w = weight ? weight[i0 + i] : 1.0;
             if (w == 0.0) {  // the row does not exist, whatever it holds

@@ -34,10 +34,17 @@ bool fits_in_63_bits(std::int64_t base, std::size_t k) {
 
 constexpr std::size_t MOST_ENTRIES = std::size_t{1} << 40;  // of a table of words; more is never asked for
 
-std::size_t power_of(std::int64_t base, std::size_t k) {
-    std::size_t size = 1;
-    for (std::size_t i = 0; i < k; ++i) size *= static_cast<std::size_t>(base);
-    return size;
+// The number of all words of length k, in each of n rows of a table.
+std::size_t table_width(std::int64_t base, std::size_t k, std::size_t n) {
+    const auto words = static_cast<std::size_t>(power_of(base, k));
+    require(words <= MOST_ENTRIES / std::max<std::size_t>(n, 1), "too many words for a table");
+    return words;
+}
+
+void check_words(const Vector<Letter> &letters, const Indices &offsets, std::size_t k, std::int64_t base,
+                 const char *expected) {
+    require(are_runs(offsets, letters.shape(0)) && k >= 1 && fits_in_63_bits(base, k) && letters_below(letters, base),
+            expected);
 }
 
 template <class T>
@@ -65,9 +72,8 @@ void bind_strings(nb::module_ &m) {
     m.def(
         "word_counts",
         [](Vector<Letter> letters, Indices offsets, std::size_t k, std::int64_t base) {
-            require(are_runs(offsets, letters.shape(0)) && k >= 1 && fits_in_63_bits(base, k) &&
-                        letters_below(letters, base),
-                    "word_counts: expected letters from -1 to base - 1, their runs, k >= 1, base^k below 2^62");
+            check_words(letters, offsets, k, base,
+                        "word_counts: expected letters from -1 to base - 1, their runs, k >= 1, base^k below 2^62");
             WordCounts found;
             {
                 nb::gil_scoped_release nogil;
@@ -80,11 +86,9 @@ void bind_strings(nb::module_ &m) {
     m.def(
         "word_table",
         [](Vector<Letter> letters, Indices offsets, std::size_t k, std::int64_t base) {
-            require(are_runs(offsets, letters.shape(0)) && k >= 1 && fits_in_63_bits(base, k) &&
-                        letters_below(letters, base),
-                    "word_table: expected letters from -1 to base - 1, their runs, k >= 1, base^k below 2^62");
-            const std::size_t n = offsets.shape(0) - 1, words = power_of(base, k);
-            require(words <= MOST_ENTRIES / std::max<std::size_t>(n, 1), "too many words for a table");
+            check_words(letters, offsets, k, base,
+                        "word_table: expected letters from -1 to base - 1, their runs, k >= 1, base^k below 2^62");
+            const std::size_t n = offsets.shape(0) - 1, words = table_width(base, k, n);
             Buffer out(n * words);
             {
                 nb::gil_scoped_release nogil;
@@ -96,12 +100,10 @@ void bind_strings(nb::module_ &m) {
     m.def(
         "gapped_words",
         [](Vector<Letter> letters, Indices offsets, std::size_t order, std::int64_t base, double decay, bool slope) {
-            require(are_runs(offsets, letters.shape(0)) && order >= 1 && fits_in_63_bits(base, order) &&
-                        letters_below(letters, base),
-                    "gapped_words: expected letters from -1 to base - 1, their runs, order >= 1, base^order below "
-                    "2^62");
-            const std::size_t n = offsets.shape(0) - 1, words = power_of(base, order);
-            require(words <= MOST_ENTRIES / std::max<std::size_t>(n, 1), "too many words for a table");
+            check_words(letters, offsets, order, base,
+                        "gapped_words: expected letters from -1 to base - 1, their runs, order >= 1, base^order below "
+                        "2^62");
+            const std::size_t n = offsets.shape(0) - 1, words = table_width(base, order, n);
             Buffer out(n * words);
             {
                 nb::gil_scoped_release nogil;

@@ -24,32 +24,41 @@ struct WordCounts {
     std::vector<double> counts;
 };
 
+// visit(code) for every word of length k of the letters first .. last-1 that the alphabet knows; lead = base^(k-1).
+template <class Visit>
+EPICYCLE_INLINE void each_word(const Letter *letters, std::int64_t first, std::int64_t last, std::size_t k,
+                               std::int64_t base, std::int64_t lead, const Visit &visit) {
+    std::int64_t code = 0;
+    std::size_t good = 0;  // letters since the last one that is unknown
+    for (std::int64_t a = first; a < last; ++a) {
+        const Letter letter = letters[a];
+        if (letter < 0) {
+            code = 0;
+            good = 0;
+            continue;
+        }
+        // the letter that leaves the word is k places back, and known: no division
+        code = (good >= k ? code - lead * letters[a - static_cast<std::int64_t>(k)] : code) * base + letter;
+        if (++good >= k) visit(code);
+    }
+}
+
+inline std::int64_t power_of(std::int64_t base, std::size_t k) {
+    std::int64_t size = 1;
+    for (std::size_t i = 0; i < k; ++i) size *= base;
+    return size;
+}
+
 inline WordCounts word_counts(const Letter *letters, const std::int64_t *offsets, std::size_t n, std::size_t k,
                               std::int64_t base) {
     constexpr std::int64_t FEW = 1 << 16;  // so many words are counted in a table, more are sorted
     WordCounts out;
     out.indptr.push_back(0);
-    std::int64_t size = 1, lead = 1;
-    for (std::size_t i = 0; i < k; ++i) {
-        lead = size;
-        size *= base;
-    }
+    const std::int64_t lead = power_of(base, k - 1), size = lead * base;
     std::vector<std::int64_t> words, table(size <= FEW ? static_cast<std::size_t>(size) : 0, 0);
     for (std::size_t i = 0; i < n; ++i) {
         words.clear();
-        std::int64_t code = 0;
-        std::size_t good = 0;  // letters since the last one that is unknown
-        for (std::int64_t a = offsets[i]; a < offsets[i + 1]; ++a) {
-            const Letter letter = letters[a];
-            if (letter < 0) {
-                code = 0;
-                good = 0;
-                continue;
-            }
-            // the letter that leaves the word is k places back, and known: no division
-            code = (good >= k ? code - lead * letters[a - static_cast<std::int64_t>(k)] : code) * base + letter;
-            if (++good >= k) words.push_back(code);
-        }
+        each_word(letters, offsets[i], offsets[i + 1], k, base, lead, [&](std::int64_t w) { words.push_back(w); });
         if (!table.empty() && words.size() * 16 >= table.size()) {
             for (const std::int64_t w : words) ++table[static_cast<std::size_t>(w)];
             for (std::size_t w = 0; w < table.size(); ++w)
@@ -74,25 +83,10 @@ inline WordCounts word_counts(const Letter *letters, const std::int64_t *offsets
 // The same counts as rows of a dense table (n x base^k), which comes filled with zeros.
 inline void word_table(const Letter *letters, const std::int64_t *offsets, std::size_t n, std::size_t k,
                        std::int64_t base, double *table) {
-    std::int64_t size = 1, lead = 1;
-    for (std::size_t i = 0; i < k; ++i) {
-        lead = size;
-        size *= base;
-    }
+    const std::int64_t lead = power_of(base, k - 1), size = lead * base;
     for (std::size_t i = 0; i < n; ++i) {
         double *row = table + i * static_cast<std::size_t>(size);
-        std::int64_t code = 0;
-        std::size_t good = 0;
-        for (std::int64_t a = offsets[i]; a < offsets[i + 1]; ++a) {
-            const Letter letter = letters[a];
-            if (letter < 0) {
-                code = 0;
-                good = 0;
-                continue;
-            }
-            code = (good >= k ? code - lead * letters[a - static_cast<std::int64_t>(k)] : code) * base + letter;
-            if (++good >= k) row[code] += 1.0;
-        }
+        each_word(letters, offsets[i], offsets[i + 1], k, base, lead, [row](std::int64_t w) { row[w] += 1.0; });
     }
 }
 

@@ -11,12 +11,18 @@ void bind_linear(nb::module_ &m) {
         constexpr const char *expected =
             "logistic: expected X (n, p) dense or a well-formed CSR matrix, y (n,), weight (n,) or None, shift (p,), "
             "zero for a CSR matrix, coef (p,)";
+        const auto checked = [](const X &table, const Vector<double> &y, const Vector<double> &shift,
+                                const Vector<double> &coef) {
+            const auto x = view(table, expected);
+            require(y.shape(0) == x.rows && shift.shape(0) == x.cols && coef.shape(0) == x.cols, expected);
+            return std::make_pair(x, checked_shift<X>(shift, x.cols, expected));
+        };
         m.def(
             "logistic_gradient",
-            [](X table, Vector<double> y, Weight weight, Vector<double> shift, Vector<double> coef, double intercept) {
-                const auto x = view(table, expected);
-                require(y.shape(0) == x.rows && shift.shape(0) == x.cols && coef.shape(0) == x.cols, expected);
-                const double *s = checked_shift<X>(shift, x.cols, expected), *w = pointer(weight, x.rows, expected);
+            [checked](X table, Vector<double> y, Weight weight, Vector<double> shift, Vector<double> coef,
+                      double intercept) {
+                const auto [x, s] = checked(table, y, shift, coef);
+                const double *w = pointer(weight, x.rows, expected);
                 Buffer g(x.cols + 1);
                 double loss, curvature = 0.0;
                 {
@@ -28,10 +34,10 @@ void bind_linear(nb::module_ &m) {
             "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a.none(), "shift"_a, "coef"_a, "intercept"_a);
         m.def(
             "logistic_hessian",
-            [](X table, Vector<double> y, Weight weight, Vector<double> shift, Vector<double> coef, double intercept) {
-                const auto x = view(table, expected);
-                require(y.shape(0) == x.rows && shift.shape(0) == x.cols && coef.shape(0) == x.cols, expected);
-                const double *s = checked_shift<X>(shift, x.cols, expected), *w = pointer(weight, x.rows, expected);
+            [checked](X table, Vector<double> y, Weight weight, Vector<double> shift, Vector<double> coef,
+                      double intercept) {
+                const auto [x, s] = checked(table, y, shift, coef);
+                const double *w = pointer(weight, x.rows, expected);
                 const std::size_t d = x.cols + 1;
                 Buffer g(d), H(d * d);
                 double loss;

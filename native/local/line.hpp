@@ -73,8 +73,6 @@ inline double line_radius(const LocalLine &P, double q, double share) {
     return std::max(q - P.x[0], P.x[P.n - 1] - q);
 }
 
-#define EPICYCLE_INLINE_LAMBDA __attribute__((always_inline))
-
 // Eight numbers at a time, spelt out: sums over a window keep eight partial sums each, whatever the instruction set.
 constexpr std::size_t LANES = 8;
 using Lanes = double __attribute__((vector_size(8 * sizeof(double))));
@@ -175,12 +173,7 @@ inline LocalAnswer line_nearest(const LocalLine &P, double q) {
         for (std::size_t j = left; j-- > 0 && q - P.x[j] == to_left;) total += P.c[j], sum += P.c[j] * P.y[j];
     if (to_right <= to_left)
         for (std::size_t j = right; j < P.n && P.x[j] - q == to_right; ++j) total += P.c[j], sum += P.c[j] * P.y[j];
-    LocalAnswer out;
-    out.status = LocalStatus::nearest;
-    out.value = total > 0.0 ? sum / total : std::numeric_limits<double>::quiet_NaN();
-    out.own = total > 0.0 ? 1.0 / total : 0.0;
-    out.squares = out.own;
-    return out;
+    return nearest_answer(total, sum);
 }
 
 template <LocalKernel kernel, int degree>
@@ -225,12 +218,6 @@ EPICYCLE_INLINE LocalAnswer line_answer(const LocalLine &P, double q, double h, 
     return out;
 }
 
-struct LocalOutput {
-    double *value, *own, *squares;  // of every query
-    std::uint8_t *status;
-    double *error;
-};
-
 template <LocalKernel kernel>
 EPICYCLE_INLINE LocalAnswer line_answer_of(const LocalLine &P, double q, double h, int degree, bool squares,
                                            LocalWorkspace &ws) {
@@ -242,36 +229,10 @@ EPICYCLE_INLINE LocalAnswer line_answer_of(const LocalLine &P, double q, double 
 EPICYCLE_INLINE void line_queries_body(const LocalLine &P, const double *queries, const double *h, std::size_t from,
                                        std::size_t to, LocalKernel kernel, int degree, bool squares, LocalWorkspace &ws,
                                        const LocalOutput &out) {
-    for (std::size_t i = from; i < to; ++i) {
-        LocalAnswer answer;
-        switch (kernel) {
-            case LocalKernel::tricube:
-                answer = line_answer_of<LocalKernel::tricube>(P, queries[i], h[i], degree, squares, ws);
-                break;
-            case LocalKernel::epanechnikov:
-                answer = line_answer_of<LocalKernel::epanechnikov>(P, queries[i], h[i], degree, squares, ws);
-                break;
-            case LocalKernel::biweight:
-                answer = line_answer_of<LocalKernel::biweight>(P, queries[i], h[i], degree, squares, ws);
-                break;
-            case LocalKernel::triweight:
-                answer = line_answer_of<LocalKernel::triweight>(P, queries[i], h[i], degree, squares, ws);
-                break;
-            case LocalKernel::triangular:
-                answer = line_answer_of<LocalKernel::triangular>(P, queries[i], h[i], degree, squares, ws);
-                break;
-            case LocalKernel::uniform:
-                answer = line_answer_of<LocalKernel::uniform>(P, queries[i], h[i], degree, squares, ws);
-                break;
-            default:
-                answer = line_answer_of<LocalKernel::gaussian>(P, queries[i], h[i], degree, squares, ws);
-        }
-        out.value[i] = answer.value;
-        out.own[i] = answer.own;
-        out.squares[i] = answer.squares;
-        out.error[i] = answer.error;
-        out.status[i] = static_cast<std::uint8_t>(answer.status);
-    }
+    for (std::size_t i = from; i < to; ++i)
+        out.put(i, with_kernel(kernel, [&](auto k) EPICYCLE_INLINE_LAMBDA {
+                    return line_answer_of<decltype(k)::value>(P, queries[i], h[i], degree, squares, ws);
+                }));
 }
 
 EPICYCLE_V4 inline void line_queries_v4(const LocalLine &P, const double *queries, const double *h, std::size_t from,

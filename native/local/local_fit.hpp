@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/simd.hpp"
+#include "core/triangular.hpp"
 
 namespace epicycle {
 
@@ -54,23 +56,29 @@ EPICYCLE_INLINE double local_weight(double d) {  // d >= 0, in units of h
     }
 }
 
-inline double local_weight(LocalKernel kernel, double d) {
+// use(constant) with the kernel as a constant of the compiler.
+template <class Use>
+EPICYCLE_INLINE auto with_kernel(LocalKernel kernel, const Use &use) {
     switch (kernel) {
         case LocalKernel::tricube:
-            return local_weight<LocalKernel::tricube>(d);
+            return use(std::integral_constant<LocalKernel, LocalKernel::tricube>{});
         case LocalKernel::epanechnikov:
-            return local_weight<LocalKernel::epanechnikov>(d);
+            return use(std::integral_constant<LocalKernel, LocalKernel::epanechnikov>{});
         case LocalKernel::biweight:
-            return local_weight<LocalKernel::biweight>(d);
+            return use(std::integral_constant<LocalKernel, LocalKernel::biweight>{});
         case LocalKernel::triweight:
-            return local_weight<LocalKernel::triweight>(d);
+            return use(std::integral_constant<LocalKernel, LocalKernel::triweight>{});
         case LocalKernel::triangular:
-            return local_weight<LocalKernel::triangular>(d);
+            return use(std::integral_constant<LocalKernel, LocalKernel::triangular>{});
         case LocalKernel::uniform:
-            return local_weight<LocalKernel::uniform>(d);
+            return use(std::integral_constant<LocalKernel, LocalKernel::uniform>{});
         default:
-            return local_weight<LocalKernel::gaussian>(d);
+            return use(std::integral_constant<LocalKernel, LocalKernel::gaussian>{});
     }
+}
+
+inline double local_weight(LocalKernel kernel, double d) {
+    return with_kernel(kernel, [d](auto k) { return local_weight<decltype(k)::value>(d); });
 }
 
 // What a query gives: the value, a_0 (so that an observation at q has the influence K(0) c a_0), the sum of l_j^2 /
@@ -78,6 +86,29 @@ inline double local_weight(LocalKernel kernel, double d) {
 struct LocalAnswer {
     double value = 0.0, own = 0.0, squares = 0.0, error = 0.0;
     LocalStatus status = LocalStatus::regular;
+};
+
+// The mean of the nearest points, of which `total` weighs c and `sum` is that of c y.
+inline LocalAnswer nearest_answer(double total, double sum) {
+    LocalAnswer out;
+    out.status = LocalStatus::nearest;
+    out.value = total > 0.0 ? sum / total : std::numeric_limits<double>::quiet_NaN();
+    out.own = out.squares = total > 0.0 ? 1.0 / total : 0.0;
+    return out;
+}
+
+struct LocalOutput {
+    double *value, *own, *squares;  // of every query
+    std::uint8_t *status;
+    double *error;
+
+    void put(std::size_t i, const LocalAnswer &answer) const {
+        value[i] = answer.value;
+        own[i] = answer.own;
+        squares[i] = answer.squares;
+        error[i] = answer.error;
+        status[i] = static_cast<std::uint8_t>(answer.status);
+    }
 };
 
 // Cholesky of the m x m matrix A scaled to a unit diagonal; gives beta = A^-1 b and a = A^-1 e_0. False where a pivot
@@ -100,22 +131,12 @@ inline bool solve_local(const double *A, const double *b, std::size_t m, double 
             }
         }
     }
-    const auto solve = [&](double *x) {  // in place, for the scaled system
-        for (std::size_t i = 0; i < m; ++i) {
-            for (std::size_t l = 0; l < i; ++l) x[i] -= L[i * m + l] * x[l];
-            x[i] /= L[i * m + i];
-        }
-        for (std::size_t i = m; i-- > 0;) {
-            for (std::size_t l = i + 1; l < m; ++l) x[i] -= L[l * m + i] * x[l];
-            x[i] /= L[i * m + i];
-        }
-    };
     for (std::size_t i = 0; i < m; ++i) {
         beta[i] = b[i] * scale[i];
         a[i] = i == 0 ? scale[0] : 0.0;
     }
-    solve(beta);
-    solve(a);
+    solve_cholesky(L, m, m, beta);
+    solve_cholesky(L, m, m, a);
     for (std::size_t i = 0; i < m; ++i) {
         beta[i] *= scale[i];
         a[i] *= scale[i];

@@ -142,12 +142,7 @@ inline LocalAnswer space_nearest(const LocalSpace &P, const double *q) {
         if (d < nearest) nearest = d, total = 0.0, sum = 0.0;
         if (d == nearest) total += P.c[j], sum += P.c[j] * P.y[j];
     }
-    LocalAnswer out;
-    out.status = LocalStatus::nearest;
-    out.value = total > 0.0 ? sum / total : std::numeric_limits<double>::quiet_NaN();
-    out.own = total > 0.0 ? 1.0 / total : 0.0;
-    out.squares = out.own;
-    return out;
+    return nearest_answer(total, sum);
 }
 
 // Normal equations where there are about as many points as terms or more, and eigenvectors where these fail.
@@ -219,14 +214,8 @@ inline LocalAnswer space_answer(const LocalSpace &P, const BoxTree &tree, const 
 EPICYCLE_CLONES inline void space_queries(const LocalSpace &P, const BoxTree &tree, const double *queries,
                                           const double *h, std::size_t from, std::size_t to, LocalKernel kernel,
                                           int degree, bool squares, LocalWorkspace &ws, const LocalOutput &out) {
-    for (std::size_t i = from; i < to; ++i) {
-        const LocalAnswer answer = space_answer(P, tree, queries + i * P.p, h[i], kernel, degree, squares, ws);
-        out.value[i] = answer.value;
-        out.own[i] = answer.own;
-        out.squares[i] = answer.squares;
-        out.error[i] = answer.error;
-        out.status[i] = static_cast<std::uint8_t>(answer.status);
-    }
+    for (std::size_t i = from; i < to; ++i)
+        out.put(i, space_answer(P, tree, queries + i * P.p, h[i], kernel, degree, squares, ws));
 }
 
 }  // namespace epicycle

@@ -74,7 +74,8 @@ inline double attraction_energy(const Energy &energy, const double *points, int 
     std::vector<double> rows(n);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (std::size_t i = 0; i < n; ++i)
-        rows[i] = energy.weight[i] * row_logarithms(energy.graph, points, energy.dim, energy.kernel.freedom, i);
+        rows[i] = energy.weight[i] *
+                  row_logarithms(energy.graph, points, energy.dim, energy.kernel.freedom, i, points + i * energy.dim);
     double sum = 0.0;
     for (std::size_t i = 0; i < n; ++i) sum += rows[i];
     return sum * (energy.kernel.freedom + 1.0) / 2.0;

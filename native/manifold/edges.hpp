@@ -74,9 +74,9 @@ inline void attract(const Graph &graph, const double *points, std::size_t dim, d
     }
 }
 
-// sum_j p_ij log(1 + d^2 / nu) for row i.
-inline double row_logarithms(const Graph &graph, const double *points, std::size_t dim, double freedom, std::size_t i) {
-    const double *a = points + i * dim;
+// sum_j p_ij log(1 + d^2 / nu) for row i, which is at a.
+inline double row_logarithms(const Graph &graph, const double *points, std::size_t dim, double freedom, std::size_t i,
+                             const double *a) {
     double sum = 0.0;
     for (std::int64_t e = graph.first[i]; e < graph.first[i + 1]; ++e) {
         const double *b = points + static_cast<std::size_t>(graph.other[e]) * dim;

@@ -68,16 +68,7 @@ void place(const Around &around, const Graph &graph, const double *fixed, std::s
            double attraction, double repulsion, bool normalised, std::size_t i, double *y) {
     const double nu = kernel.freedom, c = (nu + 1.0) / 2.0 * attraction;
     double push[MOST_DIMENSIONS], target[MOST_DIMENSIONS], trial[MOST_DIMENSIONS], trial_push[MOST_DIMENSIONS];
-    const auto logarithms = [&](const double *at) {
-        double sum = 0.0;
-        for (std::int64_t e = graph.first[i]; e < graph.first[i + 1]; ++e) {
-            const double *b = fixed + static_cast<std::size_t>(graph.other[e]) * dim;
-            double square = 0.0;
-            for (std::size_t k = 0; k < dim; ++k) square += (at[k] - b[k]) * (at[k] - b[k]);
-            sum += graph.value[e] * std::log1p(square / nu);
-        }
-        return c * sum;
-    };
+    const auto logarithms = [&](const double *at) { return c * row_logarithms(graph, fixed, dim, nu, i, at); };
     const auto share = [&](double phi) { return repulsion * (normalised ? std::log(phi) : phi); };
     double phi = around(y, push), energy = logarithms(y) + share(phi);
     for (int step = 0; step < MOST_STEPS; ++step) {

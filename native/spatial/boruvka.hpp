@@ -179,15 +179,7 @@ private:
             const double reach = std::max(all.core[point], all.node_core[node]);
             if (out(reach) || out(all.norm.root(reduced) / all.alpha)) return;
             if (tree.is_leaf(node)) return scan(node);
-            const std::size_t left = 2 * node + 1, right = left + 1;
-            const double to_left = tree.near(all.norm, q.data(), left), to_right = tree.near(all.norm, q.data(), right);
-            if (to_left <= to_right) {
-                visit(left, to_left);
-                visit(right, to_right);
-            } else {
-                visit(right, to_right);
-                visit(left, to_left);
-            }
+            tree.visit_children(all.norm, q.data(), node, [this](std::size_t child, double d) { visit(child, d); });
         }
         void scan(std::size_t leaf) {
             const auto &points = tree[leaf];

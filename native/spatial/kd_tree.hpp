@@ -149,6 +149,16 @@ public:
         return sum;
     }
 
+    // visit(child, its reduced distance from q) for both children of a node, the nearer first.
+    template <Metric M, class Visit>
+    void visit_children(const Norm<M> &norm, const double *q, std::size_t node, const Visit &visit) const {
+        const std::size_t left = 2 * node + 1, right = left + 1;
+        const double to_left = near(norm, q, left), to_right = near(norm, q, right);
+        const bool first = to_left <= to_right;
+        visit(first ? left : right, first ? to_left : to_right);
+        visit(first ? right : left, first ? to_right : to_left);
+    }
+
     std::vector<std::int64_t> row;  // of each point in tree order
 
 private:

@@ -65,15 +65,7 @@ private:
     void visit(std::size_t node, double near) {
         if (near > limit) return;  // at the same distance an earlier row may still come
         if (tree.is_leaf(node)) return scan(node);
-        const std::size_t left = 2 * node + 1, right = left + 1;
-        const double a = tree.near(norm, q, left), b = tree.near(norm, q, right);
-        if (a <= b) {
-            visit(left, a);
-            visit(right, b);
-        } else {
-            visit(right, b);
-            visit(left, a);
-        }
+        tree.visit_children(norm, q, node, [this](std::size_t child, double near) { visit(child, near); });
     }
 };
 

@@ -29,12 +29,28 @@ struct Dual {
     }
 };
 
+// Calls part(box, steps so far) until no violation is above the tolerance or the part says that it was the last.
+template <class T, class Part>
+Found in_parts(const Dual<T> &dual, double tolerance, const Part &part) {
+    std::vector<double> up(dual.n()), low(dual.n());
+    const SmoBox box{dual.lo.data(), dual.hi.data(), dual.epsilon, dual.b.data(), up.data(), low.data()};
+    SmoOutcome total;
+    nb::gil_scoped_release nogil;
+    const Interrupts interrupts;
+    for (bool last = false;;) {
+        const SmoOutcome done = part(box, total.steps, last);
+        total.add(done);
+        if (done.violation <= tolerance || last) return {total.steps, total.violation, total.curvature};
+        interrupts();
+    }
+}
+
 template <class T>
 void bind_smo(nb::module_ &m) {
     m.def(
         "smo",
         [](RowMajor<T> K, Vector<double> diagonal, Weight ridge, Vector<double> lo, Vector<double> hi, double epsilon,
-           Indices groups, InOut1<double> b, InOut1<double> v, double tolerance, std::size_t limit) -> Found {
+           Indices groups, InOut1<double> b, InOut1<double> v, double tolerance, std::size_t limit) {
             constexpr const char *expected =
                 "smo: expected K (n, n), diagonal, lo, hi, b and v (n,), ridge (n,) or None, epsilon >= 0, groups "
                 "that rise from 0 to n";
@@ -50,19 +66,12 @@ void bind_smo(nb::module_ &m) {
             }
             require(bound.size() >= 2 && bound.front() == 0 && bound.back() == n, expected);
             const std::size_t piece = std::max<std::size_t>(64, PIECE / std::max<std::size_t>(n, 1));
-            std::vector<double> up(n), low(n);
-            SmoOutcome total;
-            const SmoBox box{lo.data(), hi.data(), epsilon, b.data(), up.data(), low.data()};
-            nb::gil_scoped_release nogil;
-            const Interrupts interrupts;
-            for (;;) {
-                const SmoOutcome part = smo(K.data(), n, diagonal.data(), D, box, v.data(), bound.data(),
-                                            bound.size() - 1, tolerance, std::min(piece, limit - total.steps));
-                total.add(part);
-                if (part.violation <= tolerance || total.steps >= limit || part.steps == 0) break;
-                interrupts();
-            }
-            return {total.steps, total.violation, total.curvature};
+            return in_parts(dual, tolerance, [&](const SmoBox &box, std::size_t steps, bool &last) {
+                const SmoOutcome done = smo(K.data(), n, diagonal.data(), D, box, v.data(), bound.data(),
+                                            bound.size() - 1, tolerance, std::min(piece, limit - steps));
+                last = steps + done.steps >= limit || done.steps == 0;
+                return done;
+            });
         },
         "K"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert().none(), "lo"_a.noconvert(),
         "hi"_a.noconvert(), "epsilon"_a, "groups"_a.noconvert(), "b"_a.noconvert(), "v"_a.noconvert(), "tolerance"_a,
@@ -70,27 +79,19 @@ void bind_smo(nb::module_ &m) {
     m.def(
         "coordinate_sweeps",
         [](RowMajor<T> K, Vector<double> diagonal, Weight ridge, Vector<double> lo, Vector<double> hi, double epsilon,
-           InOut1<double> b, InOut1<double> v, double tolerance, std::size_t sweeps) -> Found {
+           InOut1<double> b, InOut1<double> v, double tolerance, std::size_t sweeps) {
             constexpr const char *expected =
                 "coordinate_sweeps: expected K (n, n), diagonal, lo, hi, b and v (n,), ridge (n,) or None, "
-                "epsilon >= 0";
+                "epsilon >= 0, sweeps >= 1";
             const Dual<T> dual{K, diagonal, ridge, lo, hi, epsilon, b, v};
             dual.check(expected);
+            require(sweeps >= 1, expected);
             const std::size_t n = dual.n();
             const double *D = pointer(ridge, n, expected);
-            std::vector<double> up(n), low(n);
-            SmoOutcome total;
-            const SmoBox box{lo.data(), hi.data(), epsilon, b.data(), up.data(), low.data()};
-            nb::gil_scoped_release nogil;
-            const Interrupts interrupts;
-            for (std::size_t sweep = 0; sweep < sweeps; ++sweep) {
-                const SmoOutcome part =
-                    coordinate_sweeps(K.data(), n, diagonal.data(), D, box, v.data(), n, tolerance, 1);
-                total.add(part);
-                if (part.violation <= tolerance) break;
-                interrupts();
-            }
-            return {total.steps, total.violation, total.curvature};
+            return in_parts(dual, tolerance, [&](const SmoBox &box, std::size_t, bool &last) {
+                last = --sweeps == 0;
+                return coordinate_sweeps(K.data(), n, diagonal.data(), D, box, v.data(), n, tolerance, 1);
+            });
         },
         "K"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert().none(), "lo"_a.noconvert(),
         "hi"_a.noconvert(), "epsilon"_a, "b"_a.noconvert(), "v"_a.noconvert(), "tolerance"_a, "sweeps"_a);

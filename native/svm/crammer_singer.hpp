@@ -17,21 +17,13 @@
 namespace epicycle {
 
 template <class Rows>
-class CrammerSingerPass {
+class CrammerSingerPass : public ShrinkingPass {
 public:
     // alpha is (n, K), W is (p + 1, K); order, number and the report are those of DualPass.
     CrammerSingerPass(Rows &rows, const std::int64_t *code, const double *bound, const double *square, double scale,
                       std::size_t K, double *alpha, double *W, std::int64_t *order, double *number)
-        : rows(rows), code(code), bound(bound), square(square), scale(scale), K(K), alpha(alpha), W(W), order(order),
-          number(number), G(K), sorted(K), step(K) {}
-
-    void begin(std::uint64_t seed, std::uint64_t pass) {
-        active = static_cast<std::size_t>(number[ACTIVE]);
-        next = 0;
-        gap = violation = 0.0;
-        PassRandom random(seed, pass);
-        for (std::size_t k = 0; k + 1 < active; ++k) std::swap(order[k], order[k + random.below(active - k)]);
-    }
+        : ShrinkingPass(order, number), rows(rows), code(code), bound(bound), square(square), scale(scale), K(K),
+          alpha(alpha), W(W), G(K), sorted(K), step(K) {}
 
     bool visit(std::size_t count) {
         double *u = W + rows.cols() * K;  // weights of the constant feature
@@ -78,16 +70,6 @@ public:
         return next < active;
     }
 
-    // The estimate of the gap, D, rows that are left, the worst violation.
-    void end(double *report) {
-        number[ACTIVE] = static_cast<double>(active);
-        number[WORST] = violation > 0.0 ? violation : std::numeric_limits<double>::infinity();
-        report[GAP] = gap;
-        report[VALUE] = number[DUAL];
-        report[KEPT] = number[ACTIVE];
-        report[VIOLATION] = violation;
-    }
-
 private:
     // The step to the best a of the row.
     void project(const double *a, std::size_t y, double c, double Q) {
@@ -101,23 +83,13 @@ private:
         for (std::size_t k = 0; k < K; ++k) step[k] = (k == y ? c : 0.0) - std::max(0.0, step[k] - level) / Q - a[k];
     }
 
-    void set_aside() {
-        --active;
-        std::swap(order[next], order[active]);
-        --next;  // another row stands here now
-    }
-
     Rows &rows;
     const std::int64_t *code;
     const double *bound, *square;
     double scale;
     std::size_t K;
     double *alpha, *W;
-    std::int64_t *order;
-    double *number;
     std::vector<double> G, sorted, step;
-    std::size_t active = 0, next = 0;
-    double gap = 0.0, violation = 0.0;
 };
 
 }  // namespace epicycle

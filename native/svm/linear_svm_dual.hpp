@@ -60,10 +60,7 @@ EPICYCLE_INLINE double gathered_dot_body(const T *x, const I *at, const double *
     EPICYCLE_CLONES inline double gathered_dot(const T *x, const I *at, const double *w, std::size_t n) { \
         return gathered_dot_body(x, at, w, n);                                                            \
     }
-EPICYCLE_PER_TYPE(double, std::int32_t)
-EPICYCLE_PER_TYPE(double, std::int64_t)
-EPICYCLE_PER_TYPE(float, std::int32_t)
-EPICYCLE_PER_TYPE(float, std::int64_t)
+EPICYCLE_PER_SPARSE_TYPE(EPICYCLE_PER_TYPE)
 #undef EPICYCLE_PER_TYPE
 
 // Rows by number, sparse; well-formed by now.
@@ -86,11 +83,7 @@ struct DualSparse {
     }
     // In a shuffled order the next rows are anywhere: their pointers, then their entries, are asked for ahead.
     void announce(std::size_t i) const { __builtin_prefetch(X.indptr + i); }
-    void prefetch(std::size_t i) const {
-        const I first = X.indptr[i], last = X.indptr[i + 1];
-        for (I k = first; k < last; k += static_cast<I>(64 / sizeof(T))) __builtin_prefetch(X.data + k);
-        for (I k = first; k < last; k += static_cast<I>(64 / sizeof(I))) __builtin_prefetch(X.indices + k);
-    }
+    void prefetch(std::size_t i) const { prefetch_entries(X, X.indptr[i], X.indptr[i + 1]); }
     double dot(const double *w) const { return gathered_dot(x, at, w, n); }
     void add(double g, double *w) const {
         for (std::size_t k = 0; k < n; ++k) w[at[k]] += g * static_cast<double>(x[k]);
@@ -117,13 +110,10 @@ struct PassRandom {
     }
 };
 
-// One pass, which may be made in pieces: begin(), then visit() until it says that all rows were seen.
-template <class Rows>
-class DualPass {
+// One pass over the rows that are not set aside, in an order drawn from the seed; it may be made in pieces: begin(),
+// then visit() of the machine until it says that all rows were seen, then end().
+class ShrinkingPass {
 public:
-    DualPass(Rows &rows, const DualProblem &problem, double *table, double *w, std::int64_t *order, double *number)
-        : rows(rows), problem(problem), table(table), w(w), order(order), number(number) {}
-
     void begin(std::uint64_t seed, std::uint64_t pass) {
         active = static_cast<std::size_t>(number[ACTIVE]);
         next = 0;
@@ -131,6 +121,37 @@ public:
         PassRandom random(seed, pass);
         for (std::size_t k = 0; k + 1 < active; ++k) std::swap(order[k], order[k + random.below(active - k)]);
     }
+
+    // The estimate of the gap, D, rows that are left, the worst violation.
+    void end(double *report) {
+        number[ACTIVE] = static_cast<double>(active);
+        number[WORST] = violation > 0.0 ? violation : std::numeric_limits<double>::infinity();
+        report[GAP] = gap;
+        report[VALUE] = number[DUAL];
+        report[KEPT] = number[ACTIVE];
+        report[VIOLATION] = violation;
+    }
+
+protected:
+    ShrinkingPass(std::int64_t *order, double *number) : order(order), number(number) {}
+
+    void set_aside() {
+        --active;
+        std::swap(order[next], order[active]);
+        --next;  // another row stands here now
+    }
+
+    std::int64_t *order;
+    double *number;
+    std::size_t active = 0, next = 0;
+    double gap = 0.0, violation = 0.0;
+};
+
+template <class Rows>
+class DualPass : public ShrinkingPass {
+public:
+    DualPass(Rows &rows, const DualProblem &problem, double *table, double *w, std::int64_t *order, double *number)
+        : ShrinkingPass(order, number), rows(rows), problem(problem), table(table), w(w) {}
 
     bool visit(std::size_t count) {
         const MarginLoss &loss = problem.loss;
@@ -180,30 +201,10 @@ public:
         return next < active;
     }
 
-    // The estimate of the gap, D, rows that are left, the worst violation.
-    void end(double *report) {
-        number[ACTIVE] = static_cast<double>(active);
-        number[WORST] = violation > 0.0 ? violation : std::numeric_limits<double>::infinity();
-        report[GAP] = gap;
-        report[VALUE] = number[DUAL];
-        report[KEPT] = number[ACTIVE];
-        report[VIOLATION] = violation;
-    }
-
 private:
-    void set_aside() {
-        --active;
-        std::swap(order[next], order[active]);
-        --next;  // another row stands here now
-    }
-
     Rows &rows;
     const DualProblem &problem;
     double *table, *w;
-    std::int64_t *order;
-    double *number;
-    std::size_t active = 0, next = 0;
-    double gap = 0.0, violation = 0.0;
 };
 
 // w = sum_i beta_i x_i, the last entry that of the constant s; zero on entry.

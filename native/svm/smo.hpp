@@ -284,14 +284,8 @@ EPICYCLE_INLINE float exp_nonpositive_single(float x) {
     const float shifted = bounded * log2e + shift;
     const float k = shifted - shift;
     const float r = (bounded - k * ln2_hi) - k * ln2_lo;
-    float e = 1.0f / 5040.0f;
-    e = e * r + 1.0f / 720.0f;
-    e = e * r + 1.0f / 120.0f;
-    e = e * r + 1.0f / 24.0f;
-    e = e * r + 1.0f / 6.0f;
-    e = e * r + 0.5f;
-    e = e * r + 1.0f;
-    e = e * r + 1.0f;
+    const float e =
+        horner(r, 1.0f / 5040.0f, 1.0f / 720.0f, 1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f, 1.0f, 1.0f);
     std::uint32_t bits;
     std::memcpy(&bits, &shifted, sizeof bits);
     const std::uint32_t exponent = (bits + 127u) << 23;

@@ -77,14 +77,14 @@ EPICYCLE_INLINE std::uint32_t step(const Node &node, double x, const Sides *leve
     return node.left() + !left;
 }
 
-template <class T, bool Categorical>
-void predict_tile(const Forest &f, std::size_t first, std::size_t last, const Dense<T> &X, std::size_t i0,
-                  std::size_t i1, std::size_t K, double *out) {
+// Rows i0 .. i1 in the trees first .. last-1, several abreast: at_tree(t) gives what takes (row, leaf) of this tree.
+template <class T, bool Categorical, class AtTree>
+EPICYCLE_INLINE void walk_tile(const Forest &f, std::size_t first, std::size_t last, const Dense<T> &X, std::size_t i0,
+                               std::size_t i1, const AtTree &at_tree) {
     constexpr std::size_t ABREAST = 8;
     for (std::size_t t = first; t < last; ++t) {
         const Node *nodes = f.nodes + f.roots[t];
-        const double *values = f.values + f.roots[t];
-        double *to = out + t % K;
+        const auto visit = at_tree(t);
         std::size_t i = i0;
         for (; i + ABREAST <= i1; i += ABREAST) {
             std::uint32_t at[ABREAST] = {};
@@ -96,15 +96,25 @@ void predict_tile(const Forest &f, std::size_t first, std::size_t last, const De
                     all &= nodes[at[j]].leaf();
                 }
             }
-            for (std::size_t j = 0; j < ABREAST; ++j) to[(i + j) * K] += values[at[j]];
+            for (std::size_t j = 0; j < ABREAST; ++j) visit(i + j, at[j]);
         }
         for (; i < i1; ++i) {
             std::uint32_t at = 0;
             while (!nodes[at].leaf())
                 at = step<Categorical>(nodes[at], static_cast<double>(X(i, nodes[at].feature())), f.levels);
-            to[i * K] += values[at];
+            visit(i, at);
         }
     }
+}
+
+template <class T, bool Categorical>
+void predict_tile(const Forest &f, std::size_t first, std::size_t last, const Dense<T> &X, std::size_t i0,
+                  std::size_t i1, std::size_t K, double *out) {
+    walk_tile<T, Categorical>(f, first, last, X, i0, i1, [&f, K, out](std::size_t t) {
+        return [values = f.values + f.roots[t], to = out + t % K, K](std::size_t i, std::uint32_t leaf) {
+            to[i * K] += values[leaf];
+        };
+    });
 }
 
 // out (n x K) += the trees first..last-1 of rows X; tree t counts for output t mod K.

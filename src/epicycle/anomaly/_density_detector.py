@@ -58,7 +58,7 @@ class DensityDetector(OutlierDetector):
 
     @abstractmethod
     def _contributions(self, X: Any) -> np.ndarray:
-        """What every feature adds to how unusual rows are."""
+        """Contributions of the features to the scores of rows."""
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -86,7 +86,7 @@ class DensityDetector(OutlierDetector):
         return self._scores(self._predict_data(X))
 
     def explain(self, X: Any) -> Any:
-        """What every feature adds to how unusual a row is.
+        """Contributions of the features to the score of a row.
 
         Returns
         -------

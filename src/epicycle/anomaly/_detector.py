@@ -1,4 +1,4 @@
-"""What all detectors share: scores, the threshold and how it is chosen, p-values, explanations."""
+"""Common parts of all detectors: scores, the threshold and how it is chosen, p-values, explanations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChosenThreshold(Estimator, ABC):
 
     @abstractmethod
     def explain(self, X: Any) -> Any:
-        """What every feature adds to how unusual a row is."""
+        """Contributions of the features to the score of a row."""
 
     def calibrate(self, X: Any, y: Any = None) -> Self:
         """Choose the threshold by labelled rows, and keep the scores of the normal ones for p-values.

@@ -216,7 +216,7 @@ class IsolationForest(OutlierDetector):
         return float(average_path_length(self.max_samples_))
 
     def explain(self, X: Any) -> np.ndarray:
-        r"""What every feature adds to how unusual a row is, along its paths.
+        r"""Contributions of the features to the score of a row, along its paths.
 
         A split changes the path length that is expected of the rows below it, and the change belongs to its feature
         (Saabas' decomposition). Contributions are means over the trees in units of :math:`c(\\psi)`, positive where

@@ -42,7 +42,7 @@ def average_path_length(n: np.ndarray | float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GrowthPlan:
-    """What all trees of a forest have in common."""
+    """The settings that all trees of a forest have in common."""
 
     X: Any
     samples: IsolationSamples
@@ -133,7 +133,7 @@ class ForestGrowth:
         return joined(self.known, self.grown[: None if size is None else size - number_of_trees(self.known)])
 
     def state(self) -> dict[str, Any]:
-        """What an interrupted fit goes on from."""
+        """State from which an interrupted fit goes on."""
         return {"trees": self.forest(), "seed": self.plan.seed}
 
     def run(self, monitor: Callable[..., bool], n_estimators: int, n_jobs: int | None) -> None:

@@ -109,7 +109,7 @@ class StatusLine:
         self._thread.start()
 
     def text(self, columns: int) -> str:
-        """What the line shows in so many columns."""
+        """The text of the line in so many columns."""
         spent = time.monotonic() - self._began
         filled = min(round(_BAR_CELLS * spent / self._seconds), _BAR_CELLS)
         bar = f"[{'#' * filled}{'-' * (_BAR_CELLS - filled)}]"

@@ -65,7 +65,7 @@ class RidgeState:
 
     @property
     def decrement(self) -> float:
-        """How far the evidence is below its maximum, to second order; infinite where it is not concave."""
+        """Distance of the evidence below its maximum, to second order; infinite where it is not concave."""
         step = self.newton_step
         found = np.nan if step is None else float(self.gradient @ step) / 2
         return found if np.isfinite(found) else float("inf")
@@ -112,7 +112,7 @@ class RidgeEvidence:
         return RidgeState(alpha, lambda_, z, sse, effective, evidence, np.array([of_alpha, of_lambda]), hessian)
 
     def steps(self, s: RidgeState) -> list[tuple[float, float]]:
-        """Where to go next, the best guess first; the last never lowers the evidence."""
+        """Candidates for the next point, the best guess first; the last never lowers the evidence."""
         h, size = self.priors, float(s.z @ s.z)
         out = []
         newton = s.newton_step

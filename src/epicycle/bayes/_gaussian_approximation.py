@@ -1,4 +1,4 @@
-"""What normal approximations of a density share: draws in the user's parameters, importance weights, k-hat."""
+"""Common parts of normal approximations of a density: draws in the user's parameters, importance weights, k-hat."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _HALVINGS = 30
 
 @dataclass(frozen=True, eq=False)
 class LaplaceApproximation(GaussianApproximation):
-    """What `laplace` returns: the normal distribution at the mode, with its evidence.
+    """The result of `laplace`: the normal distribution at the mode, with its evidence.
 
     Attributes
     ----------

@@ -181,7 +181,7 @@ def density_of(function: Any, start: Any, gradient: Any, hessian: Any, constrain
 
 
 class Layout:
-    """Where parameters lie in the vector of unconstrained coordinates."""
+    """Places of the parameters in the vector of unconstrained coordinates."""
 
     def __init__(self, start: Any, constraints: Any) -> None:
         self.named = isinstance(start, Mapping)

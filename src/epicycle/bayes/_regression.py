@@ -1,4 +1,4 @@
-"""What Bayesian regressions share: the predictive distribution, and the fit of those that maximise the evidence."""
+"""Common parts of Bayesian regressions: the predictive distribution, and fits that maximise the evidence."""
 
 from __future__ import annotations
 

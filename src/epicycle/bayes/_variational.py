@@ -42,7 +42,7 @@ K_HAT_LIMIT = 0.7
 
 @dataclass(frozen=True, eq=False)
 class VariationalApproximation(GaussianApproximation):
-    """What `variational` returns.
+    """The result of `variational`.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass
 class Round:
-    """What a round leaves: the centres, the objective, and how far the centres moved."""
+    """Result of a round: the centres, the objective, and how far the centres moved."""
 
     centers: np.ndarray
     value: float
@@ -42,7 +42,7 @@ class Run:
 
 @dataclass
 class Place:
-    """Where a fit stands: the start, the rounds done in it, those of all starts before, and the best so far."""
+    """State of a fit: the start, the rounds done in it, those of all starts before, and the best so far."""
 
     start: int
     done: int

@@ -1,4 +1,4 @@
-"""What factor models share once they are fitted:  x = m + W f + e,  f ~ N(0, F),  e ~ N(0, diag(noise))."""
+"""Common methods of fitted factor models:  x = m + W f + e,  f ~ N(0, F),  e ~ N(0, diag(noise))."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class FactorModel(LatentModel):
         return (float(w @ row_densities(np.asarray(batch.X), self.scatter.mean, W, parameters)),)
 
     def m_step(self, statistics: tuple[Any, ...], parameters: np.ndarray) -> np.ndarray:
-        """What W leaves of the variances."""
+        """Variances that W does not explain."""
         W = statistics[0] if statistics else self.loadings(parameters)[0]
         return np.asarray(np.maximum(self.variance - (W**2).sum(axis=0), self.floor))
 

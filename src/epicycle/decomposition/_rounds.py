@@ -13,7 +13,7 @@ from epicycle.core._monitor import Monitor
 
 @dataclass(frozen=True)
 class Rounds:
-    """How long rounds go on, who is told of them, and what an earlier run that was stopped has left."""
+    """Limits of the rounds, their callbacks, and the state of an earlier run that was stopped."""
 
     tol: float
     max_iter: int

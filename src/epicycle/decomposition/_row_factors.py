@@ -38,7 +38,7 @@ class RowFactors:
         return self._states.sum(_sums)
 
     def kept(self) -> Any:
-        """What `restore` needs to come back to W as it is now."""
+        """The state that `restore` needs to come back to W as it is now."""
         return self._W.copy() if self._states is None else self._states
 
     def restore(self, kept: Any) -> None:

@@ -255,7 +255,7 @@ def _result(
 
 
 def _notes(kind: str, gap: Array, excess: Array) -> tuple[str, ...]:
-    """What is not certain about the verdict."""
+    """Doubts about the verdict."""
     notes = []
     if kind != "neither" and abs(gap.mean()) <= _SIGNIFICANT * _standard_error(gap):
         notes.append("whether more than half of the shortfall is gone in simulation is within chance: take more starts")

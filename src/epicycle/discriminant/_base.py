@@ -1,4 +1,4 @@
-"""What discriminant analyses share:  P(c | x)  is proportional to  P(c) N(x; m_c, C_c).
+"""Common parts of discriminant analyses:  P(c | x)  is proportional to  P(c) N(x; m_c, C_c).
 
 A fit is one pass that adds up weight, mean and scatter of each class, and linear algebra on p x p matrices. So it is
 the same in memory, from files and on a cluster, and more rows only add to the statistic. With entries missing the pass

@@ -49,7 +49,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Completed:
-    """Where EM ended: moments with missing entries completed, the size of its last step, and why it ended."""
+    """The end of EM: moments with missing entries completed, the size of its last step, and why it ended."""
 
     moments: ClassScatter
     step: float

@@ -107,7 +107,7 @@ def score_batch(
 
 
 def incomplete_rows(X: np.ndarray) -> np.ndarray:
-    """Where rows have missing entries; infinity is refused."""
+    """Rows with missing entries; infinity is refused."""
     if np.isinf(X).any():
         raise DataError("Input X contains infinity; expected finite numbers, or NaN where a value is missing")
     return np.flatnonzero(np.isnan(X).any(axis=1))

@@ -1,4 +1,4 @@
-"""What expectation maximisation asks of a model with latent variables."""
+"""Interface of a model with latent variables for expectation maximisation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Expectation:
-    """What an E-step found: the log-likelihood, the expected statistics, and the weight of all rows."""
+    """The result of an E-step: the log-likelihood, the expected statistics, and the weight of all rows."""
 
     log_likelihood: float
     statistics: tuple[Any, ...]

@@ -50,7 +50,7 @@ class Point:
 
 @dataclass
 class Progress:
-    """Where a climb stands: M-steps done, gain and size of the last one, plain ones in a row that gained little."""
+    """State of a climb: M-steps done, gain and size of the last one, plain ones in a row that gained little."""
 
     n_iter: int = 0
     gain: float = np.inf

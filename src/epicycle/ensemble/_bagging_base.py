@@ -277,7 +277,7 @@ n_iter_ : int
         return RowSamples(keys, self._draw_weight_, self._n_drawn_, bootstrap=self.bootstrap)
 
     def _counts(self, samples: RowSamples, member: int, attempt: int) -> np.ndarray:
-        """How often each row is in the sample of a member.
+        """Number of times that each row is in the sample of a member.
 
         Samples that it cannot learn from are drawn again, with the next attempt.
         """
@@ -348,7 +348,7 @@ n_iter_ : int
         """
 
     def _truth(self, y: np.ndarray) -> np.ndarray:
-        """What the averages (n, K) would best be."""
+        """The ideal values of the averages (n, K)."""
         return y.reshape(len(y), -1).astype(np.float64)
 
     def _set_oob(self, X: Any, y: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""What bagging, voting and stacking share: members on several threads, their evidence, and metadata.
+"""Common parts of bagging, voting and stacking: members on several threads, their evidence, and metadata.
 
 Members are any estimators of scikit-learn's kind. They are fitted one by one or on threads, and taken in their order,
 so that sums over them have the same bits for any number of threads.

@@ -87,7 +87,7 @@ class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixi
         return weights
 
     def _responses(self, X: Any, method: str) -> list[np.ndarray]:
-        """What each member answers, in their order."""
+        """Predictions of each member, in their order."""
         self._check_fitted()
         found: list[np.ndarray] = []
         self._in_order(len(self.estimators_), lambda i: getattr(self.estimators_[i], method)(X), found.append)

@@ -41,7 +41,7 @@ class Outcome:
 
 
 def outcome_of(model: Any, X: Any, *, joint: bool, variance: bool = False) -> Outcome:
-    """What a regressor says of the rows of X: of each by itself, or of all jointly."""
+    """Predictions of a regressor for the rows of X: of each by itself, or of all jointly."""
     if not is_fitted(model):
         return _prior(model, X, joint)
     posterior, scale, centre, vector = model._posterior(), model._y_scale_, model._y_centre_, model._vector_

@@ -99,7 +99,7 @@ float, or a pair of float and ndarray""",
 
 
 def warnings_at_bounds(kernel: Kernel, optimizer: Any) -> list[ConvergenceWarning]:
-    """What scikit-learn says of hyper-parameters of its kernels that a search has left at their bounds."""
+    """Warnings of scikit-learn about hyper-parameters of its kernels that a search has left at their bounds."""
     if optimizer is None or not isinstance(kernel, ScikitLearnKernel):
         return []
     return [ConvergenceWarning(words) for words in kernel.at_bounds()]

@@ -1,4 +1,4 @@
-"""What a state emits: densities of rows, expected statistics, maximum likelihood; here counts and categories.
+"""Emissions of a state: densities of rows, expected statistics, maximum likelihood; here counts and categories.
 
 A missing entry, NaN, is integrated out. Entries of a row are independent given the state here, so that it simply adds
 nothing.

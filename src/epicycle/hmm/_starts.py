@@ -1,4 +1,4 @@
-"""Where Baum-Welch begins: rough states of rows by k-means, and the moves between them."""
+"""Start of Baum-Welch: rough states of rows by k-means, and the moves between them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class KernelLearner:
         )
 
     def compressed(self, support: np.ndarray, place: np.ndarray) -> dict[str, Any]:
-        """What a stream goes on from, of the rows `support`, which stand at `place` from now on."""
+        """State from which a stream goes on, of the rows `support`, which stand at `place` from now on."""
         rows, shares, times = self.sequence()
         state = {"sign": self.sign[support], "counts": self.counts[support], "square": self.square}
         return {**state, "rows": place[rows], "shares": shares, "times": times}

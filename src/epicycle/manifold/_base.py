@@ -1,4 +1,4 @@
-"""What embeddings share: places of the rows of the fit, and how well they keep neighbours."""
+"""Common parts of embeddings: places of the rows of the fit, and how well they keep neighbours."""
 
 from __future__ import annotations
 

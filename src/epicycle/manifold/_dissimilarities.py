@@ -44,7 +44,7 @@ def checked_square(D: Any, name: str = "X") -> np.ndarray:
 
 @dataclass(frozen=True)
 class Dissimilarities:
-    """What an embedding starts from: n rows, a function that gives their dissimilarities to all, its cost for one."""
+    """Input of an embedding: n rows, a function that gives their dissimilarities to all, its cost for one."""
 
     n: int
     block: Callable[[Any], np.ndarray]

@@ -1,4 +1,4 @@
-r"""What locally linear embeddings ask of coordinates near every row, as a quadratic form  z'Mz = sum_i z_i' A_i z_i.
+r"""Condition of locally linear embeddings near every row, as a quadratic form  z'Mz = sum_i z_i' A_i z_i.
 
 Of row i and its k neighbours, which the short vectors z_i take out of z, the forms A_i are
 

@@ -211,7 +211,7 @@ class MDS(Embedding):
             raise DataError(f"init: shape {np.shape(init)}; expected (n_samples, n_components)")
 
     def _starts(self, start: np.ndarray | None) -> int | None:
-        """How many random starts; None for a classical one."""
+        """Number of random starts; None for a classical one."""
         if start is not None:
             if self.n_init != 1:
                 warnings.warn(

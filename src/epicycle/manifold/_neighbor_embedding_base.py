@@ -1,4 +1,4 @@
-"""What t-SNE and its family share: the rows, their affinities, the descent, its evidence, and new rows."""
+"""Common parts of t-SNE and its family: the rows, their affinities, the descent, its evidence, and new rows."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
 
     @abstractmethod
     def _affinities(self, search: Search) -> Affinities:
-        """What attracts."""
+        """The attracting forces."""
 
     @abstractmethod
     def _conditional(self, distances: np.ndarray) -> np.ndarray:
@@ -137,11 +137,11 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
 
     @abstractmethod
     def _new_neighbors(self, n: int) -> int:
-        """How many neighbours a new row has among n."""
+        """Number of neighbours of a new row among n."""
 
     @abstractmethod
     def _repulsion(self, n: int) -> Repulsion:
-        """What repels."""
+        """The repelling forces."""
 
     @abstractmethod
     def _stages(self, n: int) -> list[Stage]:
@@ -156,7 +156,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         return SPREAD
 
     def _new_forces(self, n: int) -> _native.manifold.Forces:
-        """What acts upon a new row."""
+        """Forces upon a new row."""
         return self._repulsion(n).forces(self._strength())
 
     def _value(self, affinities: Affinities, repulsion: Repulsion, attraction: float, Z: float) -> float:

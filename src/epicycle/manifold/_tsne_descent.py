@@ -68,7 +68,7 @@ class Stage:
 
 @dataclass
 class Descent:
-    """Where a descent stands."""
+    """State of a descent."""
 
     points: np.ndarray
     velocity: np.ndarray

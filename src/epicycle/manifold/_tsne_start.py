@@ -1,4 +1,4 @@
-"""Where the descent of an embedding starts: principal components, random places, or what is given."""
+"""Start of the descent of an embedding: principal components, random places, or what is given."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from epicycle.core._exceptions import DataError
 
 
 def amari_index(unmixing: Any, mixing: Any) -> float:
-    r"""How far unmixed signals are from the sources: 0 if each is one source, 1 if all are in each to the same degree.
+    r"""Distance of unmixed signals from the sources: 0 if each is one source, 1 if all are in each to the same degree.
 
     .. math:: \frac{1}{2k(k-1)} \left[ \sum_i \left( \sum_j \frac{|p_{ij}|}{\max_l |p_{il}|} - 1 \right)
               + \sum_j \left( \sum_i \frac{|p_{ij}|}{\max_l |p_{lj}|} - 1 \right) \right], \qquad P = BA

@@ -78,7 +78,7 @@ def cluster_stability(
     n_references: int = 20,
     random_state: Seed = None,
 ) -> ClusterStability:
-    """How far a clustering stays the same when other rows are drawn.
+    """Agreement of clusterings of the same rows when other rows are drawn.
 
     Parameters
     ----------

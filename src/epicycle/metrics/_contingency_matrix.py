@@ -23,7 +23,7 @@ def contingency_matrix(
     dtype: Any = np.int64,
     sample_weight: Any = None,
 ) -> Any:
-    """How many rows each class has in common with each cluster.
+    """Number of rows that each class has in common with each cluster.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def sum_of_squared_errors(X: Any, labels: Any, *, sample_weight: Any = None) -> 
 
 @criterion()
 def separation(X: Any, labels: Any, *, kind: str = "between", sample_weight: Any = None) -> float:
-    r"""How far clusters lie apart.
+    r"""Distances between clusters.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None) -
 
 @criterion()
 def davies_bouldin_score(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
-    r"""How large clusters are compared with their distance from the one they are most easily taken for.
+    r"""Size of clusters relative to their distance from the one they are most easily confused with.
 
     .. math:: \frac1k \sum_a \max_{b \ne a} \frac{s_a + s_b}{\|m_a - m_b\|}
 

@@ -1,4 +1,4 @@
-"""What all criteria begin with: labels as codes, weights, and the rows in the order of their clusters."""
+"""Input of all criteria: labels as codes, weights, and the rows in the order of their clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""How well an embedding keeps the neighbours of rows.
+r"""Measures of the neighbours of rows that an embedding keeps.
 
 With :math:`N_i` the k nearest rows of row i in the table, :math:`M_i` those in the embedding, and r(i, j), s(i, j) the
 ranks of row j by distance from row i in the two, the sums
@@ -50,7 +50,7 @@ _criterion = in_catalogue("metrics", "E12", certificate="exact", docs=_DOCS)
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two sets of neighbourhoods have in common, each between 0 and 1, and from how many rows."""
+    """Agreement of two sets of neighbourhoods, each between 0 and 1, and from how many rows."""
 
     trustworthiness: float
     continuity: float
@@ -70,7 +70,7 @@ def trustworthiness(
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> float:
-    r"""How far the neighbours in an embedding are neighbours in the table: 1 where none is invented.
+    r"""Degree to which the neighbours in an embedding are neighbours in the table: 1 where none is invented.
 
     .. math:: 1 - \frac{2}{n k (2n - 3k - 1)} \sum_i \sum_{j \in M_i} \max(0, r(i, j) - k)
 
@@ -99,7 +99,7 @@ def continuity(
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> float:
-    r"""How far the neighbours in the table are neighbours in an embedding: 1 where none is lost.
+    r"""Degree to which the neighbours in the table are neighbours in an embedding: 1 where none is lost.
 
     .. math:: 1 - \frac{2}{n k (2n - 3k - 1)} \sum_i \sum_{j \in N_i} \max(0, s(i, j) - k)
 

@@ -1,4 +1,4 @@
-"""What all mixtures share as estimators: starts, the climb, and what is computed from a fitted one."""
+"""Common parts of all mixtures as estimators: starts, the climb, and what is computed from a fitted one."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from epicycle.mixture._normal_model import NormalModel
 
 
 class NormalMixture(Mixture):
-    """What mixtures of normal components share, however they are fitted."""
+    """Common parts of mixtures of normal components, however they are fitted."""
 
     covariance_type: str
     reg_covar: float

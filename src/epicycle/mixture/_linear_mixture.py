@@ -24,7 +24,7 @@ _SHARED = ("n_components", "tol", "max_iter", "n_init", "init_params", "accelera
 
 
 class LinearMixture(LikelihoodMixture):
-    """What mixtures over binary rows and counts share."""
+    """Common parts of mixtures over binary rows and counts."""
 
     #: The fitted attribute, without its underscore, that holds the table of the components.
     _values: ClassVar[str] = "probabilities"

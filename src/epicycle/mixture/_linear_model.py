@@ -47,7 +47,7 @@ class LinearModel(MixtureModel):
         return np.zeros(X.shape[0])
 
     def rows(self, X: Any) -> Any:
-        """What the components see of X."""
+        """The columns of X that the components use."""
         return X
 
     def prepared(self, parameters: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ class MixtureModel(LatentModel):
 
     @abstractmethod
     def prepared(self, parameters: Mapping[str, np.ndarray]) -> Any:
-        """What a pass needs, computed once for all batches."""
+        """Arrays of a pass, computed once for all batches."""
 
     @abstractmethod
     def log_joint(self, X: Any, prepared: Any) -> np.ndarray:

@@ -28,7 +28,7 @@ _LOSS = 1e-10
 
 @dataclass(frozen=True)
 class Normals:
-    """What a pass over rows needs: c_k, m_k and W_k, and the covariances where entries are missing."""
+    """Arrays of a pass over rows: c_k, m_k and W_k, and the covariances where entries are missing."""
 
     constants: np.ndarray
     means: np.ndarray

@@ -115,7 +115,7 @@ converged_ : bool""",
         """log P(c) from the weights of the classes."""
 
     def _prior_of_scores(self) -> np.ndarray:
-        """What is added to log P(x | c)."""
+        """The term that is added to log P(x | c)."""
         return self.class_log_prior_
 
     # ------------------------------------------------------------------------------------------- the fit

@@ -117,7 +117,7 @@ certificate_ : Certificate
 
     @property
     def _fit_method(self) -> str:
-        """How a search is done, in scikit-learn's terms."""
+        """The method of a search, in scikit-learn's terms."""
         self._check_fitted_attribute("_fit_method")
         native = resolve(self.p, self.metric, self.metric_params).native
         k = getattr(self, "n_neighbors", None) or 1

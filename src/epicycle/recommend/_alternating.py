@@ -83,7 +83,7 @@ class Model:
 
 
 class Step(NamedTuple):
-    """What a half-step says, as sums over the rows of its side.
+    """Result of a half-step, as sums over the rows of its side.
 
     size : squared norm of the right-hand sides.
     slope : squared norm of the gradient before the step.
@@ -281,7 +281,7 @@ def _ratio(norm: float, scale: float) -> float:
 
 
 def gradient_certificate(relative: float, tol: float) -> Certificate:
-    """What the norm of the joint gradient says."""
+    """Certificate from the norm of the joint gradient."""
     return Certificate(
         "gradient norm",
         relative,

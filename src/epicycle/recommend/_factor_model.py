@@ -1,4 +1,4 @@
-"""What a fitted recommender does: predictions of pairs, the best items of users, items next to an item."""
+"""Methods of a fitted recommender: predictions of pairs, the best items of users, items next to an item."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def candidates(record: dict[str, Any]) -> Html | None:
 
 
 def scores(record: dict[str, Any]) -> Html | None:
-    """How the scores are spread, where the threshold is, and the columns to blame."""
+    """Distribution of the scores, the threshold, and the columns to blame."""
     found = anomalies_of(record)
     pictures = [picture for picture in (_histogram(found), _blame(found)) if picture]
     return tag("div", pictures, class_="figures") if pictures else None

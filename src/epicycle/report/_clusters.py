@@ -213,7 +213,7 @@ def clusters(record: dict[str, Any]) -> Html | None:
 
 
 def _certificate(certificate: dict[str, Any]) -> Html | None:
-    """What is proven of the fit to all rows: that no small change improves it, not that no other start would."""
+    """The proof about the fit to all rows: that no small change improves it, not that no other start would."""
     if not certificate or text(certificate.get("kind")) == "none":
         return None
     words = (

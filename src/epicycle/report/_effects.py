@@ -225,7 +225,7 @@ def _instrument(found: dict[str, Any]) -> Html | None:
 
 
 def sensitivity(record: dict[str, Any]) -> Html | None:
-    """How strong something unmeasured would have to be, and the refutations."""
+    """Strength that something unmeasured would need, and the refutations."""
     found = effect_of(record)
     s, tests = mapping(found.get("sensitivity")), [mapping(t) for t in items(found.get("refutations"))]
     if not s and not tests:
@@ -286,7 +286,7 @@ def _omitted(s: dict[str, Any]) -> Html | None:
 
 
 def doubts(record: dict[str, Any]) -> Html | None:
-    """What would have to be true for the conclusion to be wrong."""
+    """Conditions under which the conclusion would be wrong."""
     found = items(effect_of(record).get("doubts"))
     if not found:
         return None

@@ -29,7 +29,7 @@ def _sentence(words: str) -> str:
 
 
 def headline(found: dict[str, Any]) -> list[Html]:
-    """What was solved and how well."""
+    """The problem and the quality of its solution."""
     certificate = mapping(found.get("certificate"))
     holds = bool(certificate.get("holds"))
     first = joined(

@@ -56,7 +56,7 @@ def tiles(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
 
 
 def ratings(record: dict[str, Any]) -> Html | None:
-    """How many there are, and how often each occurs."""
+    """Number of ratings, and the frequency of each."""
     found = recommendations_of(record)
     counts = mapping(found.get("counts"))
     if not counts:

@@ -16,7 +16,7 @@ from epicycle.core._threads import n_threads
 
 @dataclass(frozen=True)
 class Smoothed:
-    """What sequences of observations say about the states behind them.
+    """Posterior distribution of the states behind sequences of observations.
 
     log_likelihood : of every sequence, -inf for one that cannot happen (its posteriors are NaN).
     posterior : P(state at t | the whole sequence), shape (n, K); no rows if it was not asked for.

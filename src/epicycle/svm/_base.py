@@ -89,7 +89,7 @@ class Fit:
     coded: Array | None = None
 
     def distinct(self) -> tuple[int, Array]:
-        """How many rows there are when each is counted once, and which of the first of them every row is."""
+        """Number of distinct rows, and for every row the number of the first that equals it."""
         rows, place = np.unique(self.kept, return_inverse=True)
         return len(rows), place
 

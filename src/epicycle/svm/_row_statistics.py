@@ -1,4 +1,4 @@
-"""What machines ask of their rows before a fit: how far they spread, and about which point."""
+"""Spread and centre of the rows of a machine before its fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the running Python knows of characters, as a table for the compiled tokeniser.
+"""Properties of characters in the running Python, as a table for the compiled tokeniser.
 
 Unicode grows with each release of Python. The table is read off from Python's own regular expressions and `str.lower`,
 so that the tokeniser agrees with them whatever the release.
@@ -43,7 +43,7 @@ def _code_points(text: str) -> np.ndarray:
 
 
 def _lower_case(everything: str) -> np.ndarray | None:
-    """How far the lower case of every character is from it, in 24 bits."""
+    """Distance of every character to its lower case, in 24 bits."""
     lower = _code_points(everything.replace(chr(_DOTTED), "i").lower())
     if len(lower) != _SIZE:
         return None

@@ -93,7 +93,7 @@ def read_lines(paths: Any, *, encoding: str = "utf-8", errors: str = "strict") -
 
 
 class Documents:
-    """What a user gave as documents: an iterable that may be read once or more often."""
+    """The documents that a user gave: an iterable that may be read once or more often."""
 
     def __init__(self, given: Any) -> None:
         self.source = _as_iterable(given)

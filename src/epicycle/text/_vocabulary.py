@@ -216,7 +216,7 @@ def joined(rows: Sequence[Rows], shape: tuple[int, int], dtype: Any) -> sp.csr_a
 
 
 def starts_of(rows: Sequence[Rows]) -> np.ndarray:
-    """Where rows begin in the joined parts, and the end of the last."""
+    """First positions of rows in the joined parts, and the end of the last."""
     lengths = [np.diff(part[2]) for part in rows]
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]))])
 

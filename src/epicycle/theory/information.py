@@ -317,7 +317,7 @@ def _terms_with_labels(a: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
 
 
 def _within(column: np.ndarray, radius: np.ndarray) -> np.ndarray:
-    """How many rows, itself included, are nearer than `radius` in one column; those at the same place where it is 0."""
+    """Number of rows, itself included, nearer than `radius` in one column; those at the same place where it is 0."""
     ordered = np.sort(column)
     inside = radius * (1 - 1e-9)  # the neighbour at exactly this distance is not nearer, whatever the rounding
     high = np.searchsorted(ordered, column + inside, side="right")

@@ -54,7 +54,7 @@ def _nothing_special(label: int) -> str:
 
 
 def _number_trait(name: str, values: np.ndarray, inside: np.ndarray) -> dict[str, Any] | None:
-    """How far the mean of a column in the cluster is from that of all rows."""
+    """Distance of the mean of a column in the cluster from that of all rows."""
     known = ~np.isnan(values)
     if not (known & inside).any():
         return None

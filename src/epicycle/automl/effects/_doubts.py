@@ -1,4 +1,4 @@
-"""What would have to be true for the conclusion to be wrong, in words."""
+"""Conditions under which the conclusion would be wrong, in words."""
 
 from __future__ import annotations
 

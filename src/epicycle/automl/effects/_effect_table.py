@@ -225,7 +225,7 @@ def _contrasts(
 def _columns_of_formula(
     table: pa.Table, found: Identification, treatment: str, outcome: str, t: np.ndarray, y: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """What a formula of the graph is evaluated on; empty where covariates or an instrument do."""
+    """Columns that a formula of the graph is evaluated on; empty where covariates or an instrument do."""
     if found.kind != "formula":
         return {}
     more = {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in found.covariates}

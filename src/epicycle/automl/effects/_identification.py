@@ -1,4 +1,4 @@
-"""What allows an effect to be read off: columns to adjust for, another formula of the graph, or an instrument."""
+"""Identification of an effect: columns to adjust for, another formula of the graph, or an instrument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What conjugate models share.
+"""Common parts of conjugate models.
 
 With a likelihood p(x | theta) = h(x) exp(eta(theta)'T(x) - A(theta)) and a prior whose density is
 exp(eta(theta)'t - n A(theta)) / Z(t, n), the posterior has the parameters t + sum T(x_i) and n + N, and the evidence is

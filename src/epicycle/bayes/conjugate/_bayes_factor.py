@@ -44,7 +44,7 @@ class BayesFactor:
 
     @property
     def strength(self) -> str:
-        """What Kass and Raftery call a factor of this size, for whichever model it favours."""
+        """Name of Kass and Raftery for a factor of this size, whichever model it favours."""
         return next(words for limit, words in _GRADES if 2 * abs(self.log_value) <= limit)
 
     def probability(self, prior: float = 0.5) -> float:
@@ -58,7 +58,7 @@ class BayesFactor:
 
 @in_catalogue("bayes", "B3", certificate="exact")
 def bayes_factor(a: ConjugateModel, b: ConjugateModel, data: Any, sample_weight: Any = None) -> BayesFactor:
-    """How much better model a predicted the data than model b, both with their parameters integrated out.
+    """Bayes factor of model a against model b, both with their parameters integrated out.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Chain:
 
 @dataclass
 class Outcome:
-    """How the chains ended: all of them in the usual way, by Ctrl-C, or by an exception in one of them."""
+    """The end of the chains: all of them in the usual way, by Ctrl-C, or by an exception in one of them."""
 
     interrupted: bool = False
     failure: BaseException | None = None

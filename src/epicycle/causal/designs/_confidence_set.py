@@ -26,7 +26,7 @@ class ConfidenceSet:
 
     @property
     def kind(self) -> str:
-        """What the set looks like: "interval", "two rays", "whole line", "empty", or "union of intervals"."""
+        """Form of the set: "interval", "two rays", "whole line", "empty", or "union of intervals"."""
         if len(self.intervals) == 0:
             return "empty"
         infinite = np.isinf(self.intervals)

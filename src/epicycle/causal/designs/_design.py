@@ -1,4 +1,4 @@
-"""What every design has: an error before it is fitted, and a file."""
+"""Common methods of designs: an error before it is fitted, and a file."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ Trends = Callable[[Array, Array, Array, int, Array], tuple[float, Array]]
 
 
 def _small(members: Array, cluster: Array | None, weight: Array) -> float:
-    """What makes the variance of a mean over few units, or clusters of them, unbiased."""
+    """Factor that makes the variance of a mean over few units, or clusters of them, unbiased."""
     count = float(weight[members].sum()) if cluster is None else float(len(np.unique(cluster[members])))
     return float(np.sqrt(count / (count - 1))) if count > 1 else 1.0
 

@@ -66,7 +66,7 @@ def codes(name: str, values: Any, n: int) -> tuple[Array, Array]:
 
 
 def residuals_after(W: Array, *targets: Array) -> list[Array]:
-    """What least squares on W leaves of each target."""
+    """Residuals of each target after least squares on W."""
     Q, R = np.linalg.qr(W)
     weak = np.abs(np.diag(R)) <= 1e-10 * np.linalg.norm(W, axis=0)
     if weak.any():

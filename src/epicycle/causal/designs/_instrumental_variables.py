@@ -352,7 +352,7 @@ class _Rows:
         return self.unit_of_y / self.unit_of_d
 
     def scores(self, products: Array) -> Array:
-        """What squares are summed of for a robust covariance: products of rows, or their sums in groups."""
+        """Terms whose squares a robust covariance sums: products of rows, or their sums in groups."""
         return grouped(products, self.group, self.root)
 
 

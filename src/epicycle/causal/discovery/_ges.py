@@ -51,7 +51,7 @@ class _Search:
         self.D, self.U = np.zeros((p, p), dtype=bool), np.zeros((p, p), dtype=bool)
 
     def parts(self, x: int, y: int) -> tuple[Array, list[int], frozenset[int]]:
-        """What is joined, the neighbours of y that are joined to x, and the parents of y."""
+        """The nodes to join, the neighbours of y that are joined to x, and the parents of y."""
         joined = self.D | self.D.T | self.U
         near = [int(v) for v in np.flatnonzero(self.U[y] & joined[x])]
         return joined, near, frozenset(int(v) for v in np.flatnonzero(self.D[:, y]))

@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 def directed_part(marks: Array) -> Array:
-    """Where i -> j."""
+    """Mask of the pairs with i -> j."""
     return np.asarray((marks == ARROW) & (marks.T == TAIL))
 
 

@@ -1,4 +1,4 @@
-"""What a fitted effect gives: intervals, effects of rows, balance, overlap, a summary and figures."""
+"""Results of a fitted effect: intervals, effects of rows, balance, overlap, a summary and figures."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _dealt(keys: np.ndarray, w: np.ndarray, k: int) -> np.ndarray:
 
 
 def _measure(u: np.ndarray, cell: np.ndarray, k: int) -> np.ndarray:
-    """How much of [0, u) lies in unit cells whose number is `cell` modulo k."""
+    """Length of [0, u) in unit cells whose number is `cell` modulo k."""
     u = np.maximum(np.where(np.abs(u - np.rint(u)) < 1e-7, np.rint(u), u), 0.0)[:, None]  # sums of whole weights
     rounds = np.floor(u / k)
     return np.asarray(rounds + np.clip(u - rounds * k - cell, 0.0, 1.0))

@@ -41,7 +41,7 @@ from epicycle.linear.logistic._logistic_regression import LogisticRegression
 
 @dataclass(frozen=True)
 class Options:
-    """What the methods take from the estimator's arguments."""
+    """The estimator's arguments that the methods use."""
 
     estimand: str
     outcome_model: Any
@@ -166,7 +166,7 @@ def _strata(study: Study, options: Options) -> Estimate:
 
 
 def _on_rows(found: Estimate, folds: Folds, study: Study) -> Estimate:
-    """What an estimate from the pieces of a study knows of its rows."""
+    """The rows of an estimate from the pieces of a study."""
     if found.weights is not None:
         found.weights = folds.back(found.weights, study.n_rows)
     if found.propensity is not None:

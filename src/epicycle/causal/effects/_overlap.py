@@ -76,7 +76,7 @@ def _walk(nodes: Any, i: int, rule: list[str], names: tuple[str, ...], rules: di
 
 
 def overlap_facts(study: Study, e: np.ndarray, a: float) -> dict[str, Any]:
-    """What `overlap_` holds: threshold, share outside, extremes, histogram of each arm, and the region in words."""
+    """Content of `overlap_`: threshold, share outside, extremes, histogram of each arm, and the region in words."""
     far = outside(e, a)
     edges = np.linspace(0, 1, _BINS + 1)
     histograms = [np.histogram(e[study.t == arm], bins=edges, weights=study.w[study.t == arm])[0] for arm in (0, 1)]

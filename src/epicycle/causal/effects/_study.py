@@ -56,7 +56,7 @@ class Study:
         return np.asarray(X, dtype=np.float64)
 
     def weight_of(self, rows: Any) -> np.ndarray | None:
-        """What to pass as `sample_weight` for these rows; None where all rows count the same."""
+        """The `sample_weight` of these rows; None where all rows count the same."""
         return self.w[rows] if self.weighted else None
 
     def taken(self, rows: np.ndarray) -> Study:

@@ -17,7 +17,7 @@ FALSE = {"0", "false", "no"}
 
 
 class Parts(NamedTuple):
-    """What a description of a diagram says."""
+    """Nodes and edges of a description of a diagram."""
 
     nodes: dict[str, None]  # in order of appearance
     directed: list[Edge]

@@ -176,7 +176,7 @@ def _by_models(
 
 
 def _strategy(question: Identification, method: str) -> tuple[tuple[str, ...], bool]:
-    """What to adjust for, or the mediators of a front door."""
+    """The adjustment set, or the mediators of a front door."""
     graph, x, y = question.graph, question.treatment, question.outcome
     if sets := graph.adjustment_sets(x, y):
         return tuple(v for v in graph.nodes if v in sets[0]), False

@@ -1,1 +1,1 @@
-"""How strong hidden confounding would have to be, and tests that an estimate should pass."""
+"""Sensitivity to hidden confounding, and tests that an estimate should pass."""

@@ -102,7 +102,7 @@ class OmittedVariableBias:
         return np.asarray(self.estimate - np.sign(self.estimate) * bias), np.asarray(error)
 
     def bounds(self, multiples: Sequence[float] = (1, 2, 3)) -> Summary:
-        """What variables k times as strong as each benchmark would leave of the estimate.
+        """The estimate under variables k times as strong as each benchmark.
 
         Parameters
         ----------

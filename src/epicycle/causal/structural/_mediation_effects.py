@@ -9,7 +9,7 @@ from epicycle.causal.structural._effect_size import EffectSize
 
 @dataclass(frozen=True)
 class MediationEffects:
-    """How much of an effect goes through mediators.
+    """Parts of an effect through mediators and directly.
 
     Parameters
     ----------

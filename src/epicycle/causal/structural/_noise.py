@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 class Noise(ABC):
-    """What an exogenous variable can be."""
+    """Distribution of an exogenous variable."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, n: int) -> Array:

@@ -241,7 +241,7 @@ class StructuralCausalModel:
         n_samples: int = 10_000,
         random_state: Seed = None,
     ) -> Counterfactual:
-        """What would have been under an intervention, for units about which something was seen.
+        """Values under an intervention of units about which something was observed.
 
         Exact where the evidence determines the noise (every variable is seen and has additive noise) or where all
         noise has finitely many values; otherwise by weighted draws of the noise.

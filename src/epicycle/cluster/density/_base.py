@@ -1,4 +1,4 @@
-"""What the estimators of dense clusters share."""
+"""Common parts of the estimators of dense clusters."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Regions:
 
 @dataclass(frozen=True)
 class Density:
-    """What makes a row a core row."""
+    """Condition for a core row."""
 
     eps: float
     min_samples: float

@@ -17,7 +17,7 @@ from epicycle.cluster.density._hierarchy import Dendrogram
 
 @dataclass(frozen=True)
 class Selection:
-    """How clusters are taken from the tree."""
+    """Rules by which clusters are taken from the tree."""
 
     method: str
     single: bool

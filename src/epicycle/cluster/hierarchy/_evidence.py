@@ -1,4 +1,4 @@
-"""What is proven of a tree after the fit: merges of a sample, recomputed from the definition of the linkage.
+"""Proof about a tree after the fit: merges of a sample, recomputed from the definition of the linkage.
 
 Let A be the smaller cluster of a merge of height h. At that time d(A, C) is computed for every other cluster C from the
 distances of the rows (means, for Ward's, the centroid and the median linkage). It must be h for the partner of A, and
@@ -79,7 +79,7 @@ def _values(problem: Problem, children: np.ndarray, n: int, t: int) -> tuple[flo
 
 
 def _shares(problem: Problem, children: np.ndarray, n: int, t: int) -> np.ndarray:
-    """What each row counts in its cluster: its weight, or one half for each merge above it ("weighted", "median")."""
+    """Share of each row in its cluster: its weight, or one half for each merge above it ("weighted", "median")."""
     if problem.linkage not in ("weighted", "median"):
         return np.ones(n) if problem.weight is None else problem.weight
     parent = parents_of(children[:t], n)
@@ -154,6 +154,6 @@ def _graph_values(problem: Problem, label: np.ndarray, a: int, b: int) -> tuple[
 
 
 def _largest_fall(heights: np.ndarray, children: np.ndarray, n: int) -> float:
-    """How far a merge is below one of the merges below it."""
+    """Largest difference by which a merge is below one of the merges below it."""
     below = np.concatenate([np.zeros(n), heights])[children].max(axis=1, initial=0.0)
     return float((below - heights).max(initial=0.0))

@@ -43,7 +43,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is clustered, and how."""
+    """Data and settings of a clustering."""
 
     distances: Distances
     linkage: str

@@ -1,4 +1,4 @@
-"""What all models with centres share: starts, labels, and the use of a fit."""
+"""Common parts of all models with centres: starts, labels, and the use of a fit."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ROWS_BETWEEN, MOST_OF_A_BATCH = 10, 0.5
 
 @dataclass
 class Stream:
-    """Where the steps are: the centres, the weight of all rows that each had, that since the last reassignment."""
+    """State of the steps: the centres, the weight of all rows that each had, that since the last reassignment."""
 
     centers: np.ndarray
     counts: np.ndarray
@@ -41,7 +41,7 @@ class Stream:
 
 @dataclass
 class Found:
-    """What a step saw: the mean distortion of the batch before it, and the squared movement of all centres."""
+    """Result of a step: the mean distortion of the batch before it, and the squared movement of all centres."""
 
     mean: float
     moved: float
@@ -162,7 +162,7 @@ class End:
         return End(self.value + other.value, length, self.clusters + other.clusters, self.centers)
 
     def gain(self) -> float:
-        """How much J would fall, relative, if every centre went to the mean of its rows."""
+        """Relative fall of J if every centre went to the mean of its rows."""
         full = self.clusters.weight > 0
         weight = self.clusters.weight[full]
         apart = self.clusters.sums[full] / weight[:, None]  # mean less centre

@@ -1,4 +1,4 @@
-"""How many clusters: the bend of the distortion over k, and the gap statistic of Tibshirani, Walther and Hastie (2001).
+"""Number of clusters: bend of the distortion over k, gap statistic of Tibshirani, Walther and Hastie (2001).
 
 Rows without clusters in p dimensions have  J(k) = J(1) k^(-2/p)  about, a straight line of log J over log k; k clusters
 bend it downwards before k and straighten it after. The gap compares log J with its mean over draws without clusters.

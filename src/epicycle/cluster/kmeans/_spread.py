@@ -1,4 +1,4 @@
-"""Where rows lie: their mean, their sum of squares, and a bound on the distortion of any k centres."""
+"""Location of rows: their mean, their sum of squares, and a bound on the distortion of any k centres."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_FEATURES = 256
 
 @dataclass
 class Spread:
-    """Where the rows lie: weight, mean, sum of squares about it, mean variance of a column, bound on J from below."""
+    """Location of the rows: weight, mean, sum of squares about it, mean variance of a column, bound on J from below."""
 
     weight: float
     mean: np.ndarray

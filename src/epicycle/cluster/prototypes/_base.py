@@ -1,4 +1,4 @@
-"""What clusterings around prototypes share: the fit from several starts, labels, and the use of a fit."""
+"""Common parts of clusterings around prototypes: the fit from several starts, labels, and the use of a fit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PrototypeModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     @abstractmethod
     def _dissimilarity(self) -> Dissimilarity:
-        """How rows are compared with prototypes, after `fit` has looked at the columns."""
+        """The dissimilarity of rows from prototypes, after `fit` has looked at the columns."""
 
     @abstractmethod
     def _numbers(self, X: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ _BLOCK = 1 << 20  # dissimilarities computed at a time
 
 @dataclass(frozen=True)
 class Dissimilarity:
-    """How columns are compared: those that hold codes of categories, their factor, and the loss of all others."""
+    """Comparison of columns: those that hold codes of categories, their factor, and the loss of all others."""
 
     categories: np.ndarray
     gamma: float

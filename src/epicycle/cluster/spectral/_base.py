@@ -1,4 +1,4 @@
-"""What spectral embedding and clustering share: the graph of the rows, its eigenvectors, and their evidence."""
+"""Common parts of spectral embedding and clustering: the graph of the rows, its eigenvectors, and their evidence."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Eigenpairs:
 
 @dataclass(frozen=True)
 class Solver:
-    """How the eigenvectors of a component are found; `thin` says that its factors stay sparse, as in few dimensions."""
+    """Method for the eigenvectors of a component; `thin` says that its factors stay sparse, as in few dimensions."""
 
     name: str
     tol: float

@@ -1,4 +1,4 @@
-r"""What counts prove about a policy: values of the best and of the worst process that agree with them.
+r"""Bounds on a policy from counts: values of the best and of the worst process that agree with them.
 
 After n visits of a pair the frequencies :math:`\hat p` of K successors satisfy
 :math:`\|\hat p - p\|_1 \le \sqrt{2 (K \log 2 + \log(1/\delta)) / n}` (Weissman and others), and the mean of rewards in

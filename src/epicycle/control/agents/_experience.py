@@ -15,7 +15,7 @@ _MOST = 50_000_000  # counts in memory
 
 
 class Experience:
-    """What followed each state and action: counts of successors, the last of them the end, and sums of rewards."""
+    """Transitions after each state and action: counts of successors, the last of them the end, and sums of rewards."""
 
     def __init__(self, n_states: int, n_actions: int) -> None:
         size = n_states * n_actions * (n_states + 1)
@@ -73,7 +73,7 @@ class Experience:
         return bool(self.visits[state, action] - known >= max(known, 1))
 
     def state(self) -> dict[str, Any]:
-        """What a file holds: counts by place, since most are zero."""
+        """The content of a file: counts by place, since most are zero."""
         places = np.flatnonzero(self.counts)
         names = ("reward_sum", "reward_square", "allowed", "starts", "lowest", "highest")
         return {

@@ -293,7 +293,7 @@ class ModelBasedAgent(Saved):
 
     @property
     def counts_(self) -> Array:
-        """How often s' followed s and a; the last column counts ends."""
+        """Number of times that s' followed s and a; the last column counts ends."""
         if self._experience is None:
             raise AttributeError("counts_: the agent has not learnt yet; call learn")
         return self._experience.counts

@@ -15,7 +15,7 @@ Array = np.ndarray
 
 @documented({})
 class ActionPolicy(ABC):
-    """What can be asked of values of states and actions; a subclass gives them, its controls, and their widths."""
+    """Policy by values of states and actions; a subclass gives them, its controls, and their widths."""
 
     _docs: ClassVar[dict[str, str]] = {"x": "x : array (n,) or (rows, n)\n    State, or several."}
 

@@ -1,4 +1,4 @@
-"""What fitted iterations share: regressors that are cloned, the loop with its history, the certificate."""
+"""Common parts of fitted iterations: regressors that are cloned, the loop with its history, the certificate."""
 
 from __future__ import annotations
 

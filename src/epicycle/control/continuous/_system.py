@@ -55,7 +55,7 @@ class System:
 
 
 def system_of(system: Any, actions: Any, reward: Any, ended: Any) -> System:
-    """What users give as a system."""
+    """The system that a user gives, as one object."""
     simulated = isinstance(system, Simulator)
     step = system.step if simulated else system
     if not callable(step):

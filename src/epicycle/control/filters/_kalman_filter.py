@@ -336,7 +336,7 @@ class KalmanFilter(StateSpaceModel):
         return found
 
     def _each(self, one: Callable[[Any, Any], Any], y: Any, u: Any, n_jobs: int | None) -> Any:
-        """What a function gives for one series, or a list for several, which threads share."""
+        """The result of a function for one series, or a list for several, which threads share."""
         series, controls = self._series(y, u)
         if not is_several(y):
             return one(y, u)

@@ -18,7 +18,7 @@ PARAMETERS = ("A", "C", "W", "V", "B", "D", "b", "d", "mean", "covariance", "for
 
 
 class StateSpaceModel:
-    """What a filter knows of its system; the parameters are described where users meet them."""
+    """The system of a filter; the parameters are described where users meet them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is known of the states of a linear Gaussian system: as time goes on, and in hindsight."""
+"""Distributions of the states of a linear Gaussian system: as time goes on, and in hindsight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERIES_DOCS = {
 
 @dataclass(frozen=True)
 class KalmanFilterResult:
-    """What is known of the states as time goes on.
+    """Distributions of the states given the past.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class KalmanFilterResult:
 
 @dataclass(frozen=True)
 class KalmanSmootherResult:
-    """What is known of the states in hindsight.
+    """Distributions of the states given the whole series.
 
     Attributes
     ----------

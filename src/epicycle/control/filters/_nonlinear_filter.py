@@ -1,4 +1,4 @@
-"""What filters of nonlinear systems share: the model, its checks, and a loop over times."""
+"""Common parts of filters of nonlinear systems: the model, its checks, and a loop over times."""
 
 from __future__ import annotations
 

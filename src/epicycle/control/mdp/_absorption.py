@@ -1,4 +1,4 @@
-"""How long a process that ends goes on: expected numbers of steps, of one policy and of any."""
+"""Duration of a process that ends: expected numbers of steps, of one policy and of any."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _image(ax: Axes, cells: tuple[Array, Array], values: Array, label: str, **co
 
 
 def _places(ax: Axes, states: Array) -> Array:
-    """Where the states stand on the horizontal axis."""
+    """Places of the states on the horizontal axis."""
     ax.set_xlabel("state")
     if states.dtype.kind in "iuf":
         return states

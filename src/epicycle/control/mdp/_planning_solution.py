@@ -1,4 +1,4 @@
-"""What a planner returns, and the bounds that Bellman's residual puts on it."""
+"""Solutions of planners, and the bounds that Bellman's residual puts on it."""
 
 from __future__ import annotations
 

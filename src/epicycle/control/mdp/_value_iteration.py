@@ -55,7 +55,7 @@ Rounds = Iterator[tuple[Array, float, float]]
 
 @dataclass
 class Plan:
-    """What the rounds have to know: the residual at which the certificate is asked for, and how many are left."""
+    """Settings of the rounds: the residual at which the certificate is asked for, and how many are left."""
 
     stop: float
     left: int

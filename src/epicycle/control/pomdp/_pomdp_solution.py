@@ -1,4 +1,4 @@
-"""What planners of partially observed processes return: vectors, bounds and evidence."""
+"""Solutions of planners of partially observed processes: vectors, bounds and evidence."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class POMDPSolution:
         return chosen[0].item() if isinstance(chosen[0], np.generic) else chosen[0]
 
     def bounds(self, beliefs: Any) -> tuple[Any, Any]:
-        """What `action` is worth at least, where it has a bound, and what no policy exceeds.
+        """Lower bound of the value of `action`, where it has one, and upper bound of all policies.
 
         Returns
         -------
@@ -225,7 +225,7 @@ def start_size(pomdp: POMDP, low: float, high: float) -> float:
 
 
 def rounding(pomdp: POMDP, *values: Any) -> float:
-    """What rounding can do to a value: each backup is a sum of S + O rounded terms, and errors add up to the end."""
+    """Error of a value by rounding: each backup is a sum of S + O rounded terms, and errors add up to the end."""
     size = float(np.abs(pomdp.rewards_).max()) + scale_of(*values)
     return float(2 * np.finfo(float).eps * (pomdp.n_states + pomdp.n_observations + 3) * size / (1 - pomdp.discount))
 

@@ -1,4 +1,4 @@
-"""What costs of trajectories share: their total, and their derivatives along a trajectory."""
+"""Common parts of costs of trajectories: their total, and their derivatives along a trajectory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What learnt dynamics share: transitions from trajectories, noise, trajectories of the model."""
+"""Common parts of learnt dynamics: transitions from trajectories, noise, trajectories of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What coders and learners of dictionaries share: rows to codes, and back."""
+"""Common parts of coders and learners of dictionaries: rows to codes, and back."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ TOLERANCE = 1e-8  # of the duality gap of a code, relative to half its squared r
 
 @dataclass(frozen=True)
 class Coding:
-    """How rows are coded: by which algorithm, with how many atoms or which penalty."""
+    """The coding of rows: by which algorithm, with how many atoms or which penalty."""
 
     algorithm: str
     count: int

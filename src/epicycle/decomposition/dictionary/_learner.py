@@ -1,4 +1,4 @@
-"""What learners of dictionaries share: the start, the sums of a round, and what could still be gained."""
+"""Common parts of learners of dictionaries: the start, the sums of a round, and what could still be gained."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def given_array(A: Any, shape: tuple[int, int], name: str) -> np.ndarray:
 
 
 def judged(gap: float, gain: float, value: float, tolerance: float) -> Certificate:
-    """What the two halves could still gain, as a certificate."""
+    """The possible gain of the two halves, as a certificate."""
     left = (gap + gain) / value if value > 0 else 0.0
     words = (
         "given the atoms the codes are optimal, and one more sweep would not move the atoms: together they would gain "

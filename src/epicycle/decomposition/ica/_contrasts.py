@@ -36,7 +36,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Sums:
-    """What a pass gives, divided by the sum of the weights."""
+    """Sums of a pass, divided by the sum of the weights."""
 
     values: np.ndarray
     products: np.ndarray

@@ -56,7 +56,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Ascent:
-    """Where an ascent ended, after how many iterations, and why."""
+    """The end of an ascent: its point, number of iterations and reason."""
 
     point: Point
     n_iter: int

@@ -1,4 +1,4 @@
-"""What full-batch and mini-batch factorisations share."""
+"""Common parts of full-batch and mini-batch factorisations."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ NEARLY = 1e-8  # of the gradient at zero: a start nearer than this to a stationa
 
 @dataclass
 class Factorization:
-    """Where the rounds ended: H', the objective and how stationary the point is relative to the start."""
+    """The end of the rounds: H', the objective and how stationary the point is relative to the start."""
 
     Ht: np.ndarray
     value: float

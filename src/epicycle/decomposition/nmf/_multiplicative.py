@@ -107,7 +107,7 @@ class Slopes:
     den: np.ndarray
 
     def violation(self, A: np.ndarray, penalty: Penalty, typical: float) -> np.ndarray:
-        """How far each row of A is from  A >= 0, gradient >= 0, A * gradient = 0,  in units of the objective.
+        """Violation by each row of A of  A >= 0, gradient >= 0, A * gradient = 0,  in units of the objective.
 
         Where the gradient is positive A times it; where it is negative |gradient| times A, or times the size of a
         typical entry where A is less.

@@ -1,4 +1,4 @@
-"""What the fit needs to know of the rows first, and where it starts.
+"""Statistics of the rows before the fit, and its start.
 
 NNDSVD (Boutsidis and Gallopoulos 2008) takes each pair of singular vectors u, v of the rows, splits both into their
 positive and negative parts, and keeps the pair of parts with the larger product of lengths.

@@ -1,4 +1,4 @@
-"""How many principal components: by retained variance, by the evidence of each number, or by comparison with noise."""
+"""Number of principal components: by retained variance, by the evidence of each number, or by comparison with noise."""
 
 from __future__ import annotations
 

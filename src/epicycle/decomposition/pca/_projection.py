@@ -34,7 +34,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         return np.zeros(self.components_.shape[1])
 
     def _scale(self) -> np.ndarray | None:
-        """What coordinates are divided by, if anything."""
+        """The divisor of coordinates, if any."""
         return None
 
     def transform(self, X: Any) -> Any:

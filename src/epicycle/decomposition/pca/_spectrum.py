@@ -45,7 +45,7 @@ class Spectrum:
 
 
 def degrees_of_freedom(weight: float, n_rows: int) -> float:
-    """What sums of squares about the mean are divided by."""
+    """The divisor of sums of squares about the mean."""
     if n_rows < 2:
         raise DataError(f"n_samples={n_rows}: variances need at least two rows")
     if weight <= 1:
@@ -199,7 +199,7 @@ def _lengths(batch: Batch, mean: np.ndarray, V: np.ndarray) -> tuple[np.ndarray]
 
 
 def in_words(found: Spectrum) -> str:
-    """What the residual means."""
+    """The residual in words."""
     words = f"every axis solves its eigenvalue equation up to {found.residual:.1e} of the largest variance"
     if found.outside is None:
         return words

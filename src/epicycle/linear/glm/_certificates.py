@@ -163,7 +163,7 @@ def _newton_bound(objective: GlmObjective, second: SecondOrder, x: Array, u: Arr
 
 
 def _rounding(second: SecondOrder, x: Array, p: int) -> float:
-    """How much of ||u||_{H^-1} the rounding of eta may hide.
+    """The part of ||u||_{H^-1} that the rounding of eta may hide.
 
     The eta of a row is off by delta_i <= eps/2 (|b| + (p + 1) sum_j |x_ij w_j|), and u by the mean of h_i delta_i x_i,
     whose norm is at most that of delta with the curvatures h for weights.

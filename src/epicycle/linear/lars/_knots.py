@@ -6,6 +6,7 @@ Between two knots the coefficients, and with them the residuals and all correlat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,10 @@ EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 ROUNDED = 64.0
 #: Knots that are multiplied by a Gram matrix together.
 KNOTS_PER_BLOCK = 16
+#: Residuals that are held at a time, as a share of the columns of X: a quarter of its memory where it is dense.
+SHARE_OF_X = 0.25
+#: Columns that are looked at for every knot of a stretch, where no more of them may be above alpha.
+FEW = 128
 
 
 @dataclass
@@ -46,83 +51,129 @@ class Knots:
     first_order: np.ndarray
 
 
-def knots_of(solver: LassoSolver, record: PathRecord, *, positive: bool, rounding: bool) -> Knots:
-    """Residuals and correlations at every knot of a recorded path; with `rounding` as large as they may be."""
+def knots_of(solver: LassoSolver, record: PathRecord, last: np.ndarray, *, positive: bool, rounding: bool) -> Knots:
+    """Residuals and correlations at every knot of a recorded path; with `rounding` as large as they may be.
+
+    `last` are all correlations at the last knot.
+    """
     alphas = np.array(record.alphas)
+    if isinstance(solver, MomentSolver):
+        parts = [
+            (
+                first,
+                *_from_moments(
+                    solver, *record.block(first, min(first + KNOTS_PER_BLOCK, len(alphas))), rounding=rounding
+                ),
+            )
+            for first in range(0, len(alphas), KNOTS_PER_BLOCK)
+        ]
+    else:
+        assert isinstance(solver, ColumnSolver)
+        parts = [(i, *part) for i, part in enumerate(_from_columns(solver, record, alphas, last))]
     columns = [np.zeros(len(alphas)) for _ in range(7)]
-    in_memory = _Columns(solver) if isinstance(solver, ColumnSolver) else None
-    step = 1 if in_memory else KNOTS_PER_BLOCK
     rounded = EPS * np.where(solver.norm > 0, solver.norm, np.inf)
-    for first in range(0, len(alphas), step):
-        last = min(first + step, len(alphas))
-        used, W = record.block(first, last)
-        if in_memory:
-            squares, looked_at, C, C_used = in_memory.at(used, W[:, 0], float(alphas[first]))
-        else:
-            assert isinstance(solver, MomentSolver)
-            squares, looked_at, C, C_used = _from_moments(solver, used, W, rounding=rounding)
-        size = np.maximum(C, 0.0) if positive else np.abs(C)
-        away = np.where(W != 0, np.abs(np.abs(C_used) - alphas[first:last]), 0.0)
-        length = np.sqrt(solver.yy) + solver.norm[used] @ np.abs(W)
-        over = np.maximum(size - alphas[first:last], 0.0)
-        place = np.searchsorted(looked_at, used)
-        over[place] = np.maximum(over[place], away)
-        unit = rounded[looked_at, None] * np.maximum(length, TINY)
+    for first, used, W, squares, C_used, others, C in parts:
+        end = first + W.shape[1]
+        sizes = [np.maximum(c, 0.0) if positive else np.abs(c) for c in (C_used, C)]
+        away = np.where(W != 0, np.abs(np.abs(C_used) - alphas[first:end]), 0.0)
+        unit = np.maximum(np.sqrt(solver.yy) + solver.norm[used] @ np.abs(W), TINY)
+        over = [np.maximum(size - alphas[first:end], 0.0) for size in sizes]
+        over[0] = np.maximum(over[0], away)
         found = (
             squares,
             (W * C_used).sum(axis=0),
-            size.max(axis=0, initial=0.0),
+            np.maximum(*(size.max(axis=0, initial=0.0) for size in sizes)),
             away.max(axis=0, initial=0.0),
             np.abs(W).sum(axis=0),
-            (over / unit).max(axis=0, initial=0.0),
+            np.maximum(
+                *((o / rounded[c, None]).max(axis=0, initial=0.0) for o, c in zip(over, (used, others), strict=True))
+            )
+            / unit,
             (away * np.abs(W)).sum(axis=0),
         )
         for column, values in zip(columns, found, strict=True):
-            column[first:last] = values
+            column[first:end] = values
     return Knots(alphas, *columns)
 
 
-def _from_moments(
-    solver: MomentSolver, used: np.ndarray, W: np.ndarray, *, rounding: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """|r|^2, all columns, their correlations with the rounding of the Gram matrix, and those of the used columns."""
+#: Columns used and their coefficients, |r|^2, correlations of these columns; other columns and their correlations.
+Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _from_moments(solver: MomentSolver, used: np.ndarray, W: np.ndarray, *, rounding: bool) -> Part:
+    """A few knots, with the correlations of all columns, and the rounding of the Gram matrix."""
     C = solver.xy[:, None] - solver.G[:, used] @ W
-    squares = np.maximum(solver.yy - (W * (solver.xy[used, None] + C[used])).sum(axis=0), 0.0)
-    every = np.arange(solver.p)
-    if not rounding:
-        return squares, every, C, C[used]
-    length = np.sqrt(solver.yy) + solver.norm[used] @ np.abs(W)
-    slack = 8 * EPS * solver.norm[:, None] * length
-    slack[used] = np.where(W != 0, 0.0, slack[used])
-    return squares, every, C + np.copysign(slack, C), C[used]
+    C_used = C[used]
+    squares = np.maximum(solver.yy - (W * (solver.xy[used, None] + C_used)).sum(axis=0), 0.0)
+    if rounding:
+        length = np.sqrt(solver.yy) + solver.norm[used] @ np.abs(W)
+        slack = 8 * EPS * solver.norm[:, None] * length
+        slack[used] = np.where(W != 0, 0.0, slack[used])
+        C += np.copysign(slack, C)
+    return used, W, squares, C_used, np.arange(solver.p), C
 
 
-class _Columns:
-    """Correlations of columns in memory along a path, computed where they may reach alpha.
+def _from_columns(solver: ColumnSolver, record: PathRecord, alphas: np.ndarray, last: np.ndarray) -> Iterator[Part]:
+    """One knot after the other, with the correlations of other columns where they may be above alpha."""
+    design = solver.design
+    size = max(8, int(SHARE_OF_X * solver.p))  # residuals that are held at a time
+    c = solver.xy
+    for start in range(0, max(len(alphas) - 1, 1), size):
+        stop = min(start + size, len(alphas) - 1)  # the last one of a stretch is the first of the next
+        points = [record.block(i, i + 1) for i in range(start, stop + 1)]
+        R = np.tile(solver.y, (len(points), 1))
+        for r, (used, W) in zip(R, points, strict=True):
+            design.subtract(used, np.ascontiguousarray(W[:, 0]), r)
+        if stop == len(alphas) - 1:
+            c_stop = last
+        else:
+            c_stop = np.empty(solver.p)
+            design.correlations(design.weighted(R[-1]), None, c_stop)
+        near = _near(solver, alphas[start : stop + 1], R, c, c_stop)
+        out = np.empty(solver.p)
+        for i, (used, W) in enumerate(points if stop == len(alphas) - 1 else points[:-1]):
+            u = design.weighted(R[i])
+            columns = np.union1d(used, near[i]) if i < len(near) else used
+            design.correlations(u, columns, out)
+            yield used, W, np.array([u @ R[i]]), out[used, None], columns, out[columns, None]
+        c = c_stop
 
-    |c_j| changes by at most |x_j| times the way of the residuals since it was computed, from r = y on.
+
+def _near(
+    solver: ColumnSolver, alphas: np.ndarray, R: np.ndarray, c_first: np.ndarray, c_last: np.ndarray
+) -> list[np.ndarray]:
+    """For every knot of a stretch of the path the columns whose correlation may be above alpha.
+
+    Between knots a and b a residual is r = (1 - t) r_a + t r_b + e, so that |c_j| is at most |(1 - t) c_ja + t c_jb| +
+    |x_j| |e|. Where this does not tell enough columns from alpha, the knot in the middle is computed.
     """
-
-    def __init__(self, solver: ColumnSolver) -> None:
-        self.solver, self.c, self.r = solver, solver.xy.copy(), solver.y
-        self.way, self.seen = 0.0, np.zeros(solver.p)
-
-    def at(
-        self, used: np.ndarray, w: np.ndarray, alpha: float
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """|r|^2, the used columns and all that may reach alpha, their correlations, and those of the used columns."""
-        solver, design, before = self.solver, self.solver.design, self.r
-        self.r = solver.y.copy()
-        design.subtract(used, np.ascontiguousarray(w), self.r)
-        difference = self.r - before
-        self.way += float(np.sqrt(design.weighted(difference) @ difference))
-        u = design.weighted(self.r)
-        need = (np.abs(self.c) + solver.norm * (self.way - self.seen) > alpha) & (solver.square > 0)
-        need[used] = True
-        looked_at = np.flatnonzero(need)
-        design.correlations(u, looked_at, self.c)
-        self.seen[looked_at] = self.way
-        return np.array([u @ self.r]), looked_at, self.c[looked_at, None], self.c[used, None]
+    design, norm = solver.design, solver.norm
+    near = [np.empty(0, dtype=np.int64)] * len(alphas)
+    near[0], near[-1] = (
+        np.flatnonzero((np.abs(c) > a) & (norm > 0)) for c, a in ((c_first, alphas[0]), (c_last, alphas[-1]))
+    )
+    stretches = [(0, len(alphas) - 1, np.flatnonzero(norm > 0), c_first, c_last)]
+    while stretches:
+        a, b, columns, c_a, c_b = stretches.pop()
+        if b - a < 2:
+            continue
+        chord, inside = R[b] - R[a], R[a + 1 : b] - R[a]
+        along = design.weighted(chord)
+        length = float(along @ chord)
+        t = np.clip(inside @ along / length, 0.0, 1.0) if length > 0 else np.zeros(len(inside))
+        e = np.sqrt([design.weighted(d) @ d for d in inside - t[:, None] * chord])
+        below = np.max((1 - t) * alphas[a] + t * alphas[b] - alphas[a + 1 : b])  # of alpha below its chord
+        room = np.minimum(alphas[a] - np.abs(c_a[columns]), alphas[b] - np.abs(c_b[columns]))
+        columns = columns[~(room >= norm[columns] * e.max() + max(below, 0.0))]
+        if len(columns) <= FEW or b - a == 2:
+            for i in range(a + 1, b):
+                near[i] = columns
+            continue
+        middle, c = (a + b) // 2, np.empty(solver.p)
+        design.correlations(design.weighted(R[middle]), columns, c)
+        near[middle] = columns[np.abs(c[columns]) > alphas[middle]]
+        stretches += [(a, middle, columns, c_a, c), (middle, b, columns, c, c_b)]
+    return near
 
 
 def lasso_gaps(knots: Knots) -> np.ndarray:
@@ -139,7 +190,7 @@ def lasso_gaps(knots: Knots) -> np.ndarray:
 
 def certify_path(path: LeastAngle, solver: LassoSolver, record: PathRecord, tol: float) -> tuple[Certificate, Knots]:
     """The certificate of a whole path: the worst of its knots."""
-    knots = knots_of(solver, record, positive=path.positive, rounding=path.lasso)
+    knots = knots_of(solver, record, path.angles.c, positive=path.positive, rounding=path.lasso)
     if not path.lasso:
         first = float(np.abs(solver.xy[solver.square > 0]).max(initial=0.0))
         worst = max(float(knots.unequal.max()), float((knots.largest - knots.alphas).max()), 0.0)

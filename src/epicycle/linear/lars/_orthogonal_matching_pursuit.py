@@ -247,7 +247,7 @@ def _ended_early(pursuit: Pursuit, count: int, enough: float, tol: float | None)
 
 
 def _number_of_features(n_nonzero_coefs: int | None, tol: float | None, p: int) -> int:
-    """How many features to choose at most."""
+    """Largest number of features to choose."""
     if tol is not None:
         return p
     if n_nonzero_coefs is None:

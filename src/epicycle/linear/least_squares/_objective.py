@@ -151,7 +151,7 @@ def excess_of(
 
 @dataclass(frozen=True)
 class StorageError:
-    """How far the stored coefficients are from those that were found, as distances of F.
+    """Distance of the stored coefficients from those that were found, as distances of F.
 
     moved : 1/2 dw'X'WX dw for the rounding dw of the coefficients, from above; single : whether they are float32.
     shifted : W/2 db^2 for the distance db of the stored intercept from the best one for them.

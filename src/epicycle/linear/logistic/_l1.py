@@ -48,7 +48,7 @@ def sums_pay(data: Data, rows: int) -> bool:
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is fitted to what, and from where."""
+    """Data, penalty and start of a fit."""
 
     data: Data
     n_classes: int

@@ -283,7 +283,7 @@ class LogisticRegressionCV(LinearClassifier):
         return float(self._scorer("accuracy")(self, X, y, **given))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Where scikit-learn's metadata routing sends the arguments of `fit` and `score`: splitter and scorer."""
+        """Targets of scikit-learn's metadata routing of the arguments of `fit` and `score`: splitter and scorer."""
         to_scorer = MethodMapping().add(caller="score", callee="score").add(caller="fit", callee="score")
         to_splitter = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self).add_self_request(self)

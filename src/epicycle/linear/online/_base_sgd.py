@@ -44,7 +44,7 @@ _NO_VALIDATION_WEIGHT = "The sample weights for validation set are all zero, con
 
 @dataclass(frozen=True)
 class Task:
-    """What a fit learns from, and how."""
+    """Data and settings of a fit."""
 
     data: Data
     rule: Rule
@@ -260,7 +260,7 @@ class StochasticModel(Estimator, ABC):
         return self._certified_rule(rule, 1.0).l2 > 0 and not self.early_stopping and self.n_features_in_ >= K
 
     def _piece_observer(self, positive: np.ndarray | None) -> Any:
-        """What is called with every piece of rows and their scores before they were learnt; None for nothing."""
+        """The callback for every piece of rows and their scores before they were learnt; None for nothing."""
         return None
 
     def _reconstruction(self) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Rule:
         )
 
     def penalty(self, W: np.ndarray, b: np.ndarray) -> float:
-        """What the objective adds to the losses, over all models, of shapes (K, p) and (K,)."""
+        """The penalty of the objective, over all models, of shapes (K, p) and (K,)."""
         value = self.pull * float(b.sum())
         if self.l2:
             value += self.l2 / 2 * float(np.vdot(W, W))

@@ -191,7 +191,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
 
     def _earlier(self, frame: Frame, p: int) -> tuple[np.ndarray, float] | None:
-        """Where the earlier fit ended, in the units of the frame, where there was one of as many features."""
+        """The end of the earlier fit, in the units of the frame, where there was one of as many features."""
         earlier = self._run.earlier
         if "scale_" not in earlier or earlier["coef_"].shape != (p,):
             return None

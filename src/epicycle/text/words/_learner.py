@@ -1,4 +1,4 @@
-"""What Word2Vec and GloVe share: documents in, a vector for each word, documents as means of their words."""
+"""Common parts of Word2Vec and GloVe: documents in, a vector for each word, documents as means of their words."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class WordLearner(WordSearch, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return -(-self.vector_size // _PAD) * _PAD
 
     def _of(self, corpus: Corpus) -> Any:
-        """What makes the attributes of a fit out of the padded vectors."""
+        """The function that makes the attributes of a fit out of the padded vectors."""
         return lambda x: {
             "words_": corpus.words,
             "counts_": corpus.counts,

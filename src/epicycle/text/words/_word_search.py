@@ -19,7 +19,7 @@ _BLOCK = 256  # questions whose products with all words are in memory at a time
 
 
 class WordSearch:
-    """What `words_` and `vectors_` answer; both classes of learners and read vectors are such."""
+    """Queries of `words_` and `vectors_`; both classes of learners and read vectors are such."""
 
     words_: Array
     vectors_: Array

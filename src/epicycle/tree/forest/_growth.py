@@ -36,7 +36,7 @@ class Growth:
         return join(self.known, self.grown[: None if size is None else size - n_trees(self.known)])
 
     def state(self) -> dict[str, Any]:
-        """What an interrupted fit goes on from."""
+        """State from which an interrupted fit goes on."""
         out: dict[str, Any] = {"trees": self.forest(), "seed": self.problem.seed}
         if self.oob is not None:
             out.update(oob_sum=self.oob.sum.copy(), oob_count=self.oob.count.copy())
