@@ -40,18 +40,22 @@ void bind_columns(nb::module_ &m) {
             "square"_a.noconvert(), "product"_a.noconvert(), "threads"_a);
         m.def(
             "lasso_correlations",
-            [](X table, Vector<double> u, Vector<double> mean, std::optional<Columns> columns, std::size_t first,
-               std::size_t last, InOut1<double> out, int threads) {
+            [](X table, nb::ndarray<const double, nb::c_contig, nb::device::cpu> u, Vector<double> mean,
+               std::optional<Columns> columns, std::size_t first, std::size_t last,
+               nb::ndarray<double, nb::c_contig, nb::device::cpu> out, int threads) {
                 constexpr const char *expected =
-                    "lasso_correlations: expected X (n, p) dense or CSC, u (n,), mean (p,), columns inside X or None, "
-                    "first <= last <= their number, out (p,), threads >= 1";
+                    "lasso_correlations: expected X (n, p) dense or CSC, u (n,) or (k, n), mean (p,), columns inside X "
+                    "or None, first <= last <= their number, out (p,) or (k, p), threads >= 1";
                 const auto x = view(table, expected);
-                require(u.shape(0) == x.rows && mean.shape(0) == x.cols && out.shape(0) == x.cols && threads >= 1,
-                        expected);
+                const std::size_t d = u.ndim(), k = d == 2 ? u.shape(0) : 1;
+                require((d == 1 || d == 2) && out.ndim() == d && (d == 1 || out.shape(0) == k), expected);
+                require(u.shape(d - 1) == x.rows && out.shape(d - 1) == x.cols, expected);
+                require(mean.shape(0) == x.cols && threads >= 1, expected);
                 const std::int64_t *chosen = columns ? checked(*columns, x.cols, expected) : nullptr;
                 require(first <= last && last <= (columns ? columns->shape(0) : x.cols), expected);
-                run_on_columns(
-                    [&] { return correlations(x, u.data(), mean.data(), chosen, first, last, out.data(), threads); });
+                run_on_columns([&] {
+                    return correlations(x, u.data(), k, mean.data(), chosen, first, last, out.data(), threads);
+                });
             },
             "X"_a.noconvert(), "u"_a, "mean"_a, "columns"_a.none(), "first"_a, "last"_a, "out"_a.noconvert(),
             "threads"_a);

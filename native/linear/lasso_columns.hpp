@@ -166,45 +166,51 @@ bool column_statistics(const Csc<T, I> &X, const double *v, const double *u, boo
     return ok;
 }
 
-// out_j = sum_i (x_ij - mean_j) u_i for j = columns[t], t = from .. to, or for all columns j = from .. to.
+// out_qj = sum_i (x_ij - mean_j) u_qi for j = columns[t], t = from .. to, or for all columns j = from .. to, and for
+// the k rows of u (k x n): a column is read once for all of them. out is k x p.
 template <class T>
-bool correlations(const Dense<T> &X, const double *u, const double *mean, const std::int64_t *columns, std::size_t from,
-                  std::size_t to, double *out, int threads) {
+bool correlations(const Dense<T> &X, const double *u, std::size_t k, const double *mean, const std::int64_t *columns,
+                  std::size_t from, std::size_t to, double *out, int threads) {
     const bool by_row = X.col_stride == 1 && X.row_stride != 1;
-    const std::size_t n = X.rows, step = by_row ? 512 : block_columns(n, sizeof(T));
+    const std::size_t n = X.rows, p = X.cols, step = by_row ? 512 : block_columns(n, sizeof(T));
     const std::int64_t blocks = static_cast<std::int64_t>((to - from + step - 1) / step);
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (std::int64_t b = 0; b < blocks; ++b) {
         const std::size_t t0 = from + static_cast<std::size_t>(b) * step, width = std::min(step, to - t0);
         if (by_row) {
-            std::vector<double> sum(width, 0.0);
-            if (columns)
-                for (std::size_t i = 0; i < n; ++i) {
-                    const T *x = X.row(i);
-                    for (std::size_t t = 0; t < width; ++t) {
-                        const std::int64_t j = columns[t0 + t];
-                        sum[t] += u[i] * (static_cast<double>(x[j]) - mean[j]);
+            for (std::size_t q = 0; q < k; ++q) {
+                const double *v = u + q * n;
+                std::vector<double> sum(width, 0.0);
+                if (columns)
+                    for (std::size_t i = 0; i < n; ++i) {
+                        const T *x = X.row(i);
+                        for (std::size_t t = 0; t < width; ++t) {
+                            const std::int64_t j = columns[t0 + t];
+                            sum[t] += v[i] * (static_cast<double>(x[j]) - mean[j]);
+                        }
                     }
-                }
-            else
-                for (std::size_t i = 0; i < n; ++i) add_row(X.row(i) + t0, u[i], mean + t0, sum.data(), width);
-            for (std::size_t t = 0; t < width; ++t) out[columns ? columns[t0 + t] : t0 + t] = sum[t];
+                else
+                    for (std::size_t i = 0; i < n; ++i) add_row(X.row(i) + t0, v[i], mean + t0, sum.data(), width);
+                for (std::size_t t = 0; t < width; ++t) out[q * p + (columns ? columns[t0 + t] : t0 + t)] = sum[t];
+            }
             continue;
         }
         std::vector<T> buffer;
         for (std::size_t t = t0; t < t0 + width; ++t) {
             const std::size_t j = columns ? static_cast<std::size_t>(columns[t]) : t;
-            out[j] = centred_dot(contiguous(X, j, buffer), mean[j], u, n);
+            const T *x = contiguous(X, j, buffer);
+            for (std::size_t q = 0; q < k; ++q) out[q * p + j] = centred_dot(x, mean[j], u + q * n, n);
         }
     }
     return true;
 }
 
 template <class T, class I>
-bool correlations(const Csc<T, I> &X, const double *u, const double *mean, const std::int64_t *columns,
+bool correlations(const Csc<T, I> &X, const double *u, std::size_t k, const double *mean, const std::int64_t *columns,
                   std::size_t from, std::size_t to, double *out, int threads) {
-    double total = 0.0;
-    for (std::size_t i = 0; i < X.rows; ++i) total += u[i];
+    std::vector<double> total(k, 0.0);
+    for (std::size_t q = 0; q < k; ++q)
+        for (std::size_t i = 0; i < X.rows; ++i) total[q] += u[q * X.rows + i];
     bool ok = true;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1) reduction(&& : ok)
     for (std::int64_t s = static_cast<std::int64_t>(from); s < static_cast<std::int64_t>(to); ++s) {
@@ -213,15 +219,18 @@ bool correlations(const Csc<T, I> &X, const double *u, const double *mean, const
             ok = false;
             continue;
         }
-        double even = 0.0, odd = 0.0;
-        I a = X.indptr[j];
-        const I end = X.indptr[j + 1];
-        for (; a + 2 <= end; a += 2) {
-            even += static_cast<double>(X.data[a]) * u[X.indices[a]];
-            odd += static_cast<double>(X.data[a + 1]) * u[X.indices[a + 1]];
+        for (std::size_t q = 0; q < k; ++q) {
+            const double *v = u + q * X.rows;
+            double even = 0.0, odd = 0.0;
+            I a = X.indptr[j];
+            const I end = X.indptr[j + 1];
+            for (; a + 2 <= end; a += 2) {
+                even += static_cast<double>(X.data[a]) * v[X.indices[a]];
+                odd += static_cast<double>(X.data[a + 1]) * v[X.indices[a + 1]];
+            }
+            if (a < end) even += static_cast<double>(X.data[a]) * v[X.indices[a]];
+            out[q * X.cols + j] = even + odd - mean[j] * total[q];
         }
-        if (a < end) even += static_cast<double>(X.data[a]) * u[X.indices[a]];
-        out[j] = even + odd - mean[j] * total;
     }
     return ok;
 }

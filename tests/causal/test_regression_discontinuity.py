@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 
 from epicycle.causal import RegressionDiscontinuity
-from epicycle.causal.designs._density_test import density_test
+from epicycle.causal.designs._regression_discontinuity import density_test
 from epicycle.exceptions import DataError
 
 

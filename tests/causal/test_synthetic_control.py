@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from scipy.optimize import minimize
 
 from epicycle.causal import SyntheticControl
-from epicycle.causal.designs._hull import nearest_in_hull
+from epicycle.causal.designs._synthetic_control import nearest_in_hull
 from epicycle.exceptions import DataError
 
 

@@ -21,7 +21,7 @@ from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 import epicycle as ep
 from epicycle import SpectralClustering, SpectralEmbedding
 from epicycle.cluster.spectral import _laplacian
-from epicycle.cluster.spectral._assign_labels import cluster_qr, discretize
+from epicycle.cluster.spectral._spectral_clustering import cluster_qr, discretize
 from epicycle.exceptions import DataError, ParameterError
 
 ASSIGN = ["kmeans", "discretize", "cluster_qr"]

@@ -66,6 +66,12 @@ def test_columns_of_any_shape(n, p, seed, weighted, centre, dtype, index, densit
         _native.linear.lasso_correlations(form, u, mean, chosen, 0, len(chosen), out, 1)
         assert_allclose(out[chosen], expected[2][chosen], **close)
         assert not out[np.setdiff1d(np.arange(p), chosen)].any()
+        several, apart = np.zeros((3, p)), np.zeros(p)
+        U = np.stack([u, 2 * u - 1, -u * u])
+        _native.linear.lasso_correlations(form, U, mean, chosen, 0, len(chosen), several, 1)
+        for row, found in zip(U, several, strict=True):  # the same bits as one by one
+            _native.linear.lasso_correlations(form, row, mean, chosen, 0, len(chosen), apart, 1)
+            assert np.array_equal(found, apart)
         r = u.copy()
         _native.linear.lasso_residual(form, mean, chosen, coef, r)
         assert_allclose(r, left, **close)
@@ -274,6 +280,8 @@ def test_wrong_shapes_and_indices_are_refused():
         lambda: _native.linear.lasso_correlations(X, four, three, np.array([-1]), 0, 1, three, 1),
         lambda: _native.linear.lasso_correlations(X, four, three, None, 0, 4, three, 1),
         lambda: _native.linear.lasso_correlations(X, four, three, None, 0, 3, three, 0),
+        lambda: _native.linear.lasso_correlations(X, np.zeros((2, 4)), three, None, 0, 3, three, 1),
+        lambda: _native.linear.lasso_correlations(X, np.zeros((2, 4)), three, None, 0, 3, np.zeros((3, 3)), 1),
         lambda: _native.linear.lasso_residual(X, three, columns, four, four),
         lambda: _native.linear.lasso_gather(X, None, three, columns, np.empty((3, 3), order="F")),
         lambda: _native.linear.lasso_descend(

@@ -16,7 +16,7 @@ from sklearn.neighbors import KernelDensity as Peer
 import epicycle as ep
 from epicycle import KernelDensity
 from epicycle.exceptions import DataError, ParameterError
-from epicycle.neighbors._density_kernels import log_normaliser
+from epicycle.neighbors._kernel_density import log_normaliser
 
 KERNELS = ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"]
 PROFILE = {

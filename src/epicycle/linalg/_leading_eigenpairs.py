@@ -21,7 +21,8 @@ import numpy as np
 import scipy.linalg
 
 from epicycle.core._exceptions import DataError
-from epicycle.linalg._tall_products import inner_product, right_product, subtract_product
+from epicycle.core._threads import n_threads
+from epicycle.engine._ordered import in_order
 
 _SIZE = 6  # times the vectors that are kept: the space is cut back to these beyond it, memory against products
 _BLOCK = 32  # columns of a product: narrow blocks see higher powers of S for the same work, wide ones read S less often
@@ -166,3 +167,42 @@ def largest_outside(times: Callable[[np.ndarray], np.ndarray], vectors: np.ndarr
     probes = rng.standard_normal((vectors.shape[1], PROBES))
     probes -= vectors.T @ (vectors @ probes)
     return 10.0 * math.sqrt(2.0 / math.pi) * float(np.linalg.norm(times(probes), axis=0).max())
+
+
+# Products of tall matrices, in blocks of rows on several threads: the same bits for any number of them.
+
+_ROWS = 4096  # of a block
+
+
+def _blocks(rows: int) -> list[slice]:
+    return [slice(start, min(start + _ROWS, rows)) for start in range(0, rows, _ROWS)]
+
+
+def inner_product(V: np.ndarray, W: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """V'W."""
+    total = np.zeros((V.shape[1], W.shape[1]))
+    threads = n_threads(float(V.size) * W.shape[1], n_jobs)
+    in_order(
+        iter(_blocks(len(V))), lambda rows: V[rows].T @ W[rows], lambda part: np.add(total, part, out=total), threads
+    )
+    return total
+
+
+def subtract_product(W: np.ndarray, V: np.ndarray, C: np.ndarray, n_jobs: int | None = None) -> None:
+    """W -= V C, in place."""
+
+    def work(rows: slice) -> None:
+        W[rows] -= V[rows] @ C
+
+    in_order(iter(_blocks(len(W))), work, lambda _: None, n_threads(float(V.size) * C.shape[1], n_jobs))
+
+
+def right_product(V: np.ndarray, U: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """V U."""
+    out = np.empty((len(V), U.shape[1]))
+
+    def work(rows: slice) -> None:
+        np.matmul(V[rows], U, out=out[rows])
+
+    in_order(iter(_blocks(len(V))), work, lambda _: None, n_threads(float(V.size) * U.shape[1], n_jobs))
+    return out

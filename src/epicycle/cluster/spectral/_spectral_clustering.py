@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
+from scipy.linalg import qr, svd
 from sklearn.base import ClusterMixin
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 
 from epicycle.cluster.kmeans._kmeans import KMeans
 from epicycle.cluster.spectral._affinity import kernel_matrix
-from epicycle.cluster.spectral._assign_labels import cluster_qr, discretize
 from epicycle.cluster.spectral._base import GIVEN, GraphModel
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
@@ -164,3 +164,47 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
             return discretize(U, stream(seed, "discretize"))
         model = KMeans(int(self.n_clusters), n_init=int(self.n_init), random_state=seed, n_jobs=self.n_jobs)
         return model.fit(U, sample_weight=weight).labels_
+
+
+# Labels from the rows of eigenvectors: by a rotation to indicators, or by pivoted QR.
+
+#: Turns of the rotation, and the change of its objective at which it has settled.
+_TURNS, _SETTLED = 100, 1e-12
+
+
+def cluster_qr(U: np.ndarray) -> np.ndarray:
+    """The column that a row is largest in, after the rotation that is best for k pivots (Damle, Minden, Ying 2019).
+
+    The pivots of a QR factorisation of U' are rows that are far from each other's span: one in each cluster.
+    """
+    k = U.shape[1]
+    _, pivots = qr(U.T, mode="r", pivoting=True)
+    left, _, right = svd(U[pivots[:k]].T, full_matrices=False)
+    return np.asarray(np.abs(U @ (left @ right)).argmax(axis=1))
+
+
+def discretize(U: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The partition nearest to the rows of U up to a rotation (Yu and Shi 2003), by turns that never lower the fit.
+
+    Rows are scaled to unit length. Given a partition Z, the best rotation R of U comes from the singular vectors of
+    Z'U; given R, the best Z has the largest column of every row of UR.
+    """
+    length = np.linalg.norm(U, axis=1, keepdims=True)
+    rows = np.divide(U, length, out=np.zeros_like(U), where=length > 0)
+    n, k = rows.shape
+    R = np.zeros((k, k))
+    R[:, 0] = rows[rng.integers(n)]
+    closeness = np.zeros(n)
+    for j in range(1, k):  # rows that are least in the direction of those before
+        closeness += np.abs(rows @ R[:, j - 1])
+        R[:, j] = rows[closeness.argmin()]
+    fit, label = -np.inf, np.zeros(n, dtype=np.intp)
+    for _ in range(_TURNS):
+        label = (rows @ R).argmax(axis=1)
+        Z = np.zeros((n, k))
+        Z[np.arange(n), label] = 1.0
+        left, singular, right = svd(Z.T @ rows, full_matrices=False)
+        if singular.sum() - fit <= _SETTLED * n:
+            break
+        fit, R = float(singular.sum()), right.T @ left.T
+    return np.asarray(label)

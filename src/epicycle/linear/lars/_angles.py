@@ -176,6 +176,14 @@ class ColumnAngles(Angles):
             self.c[stale] = self._correlate(self.r, stale)
             self._seen[stale] = self._way
 
+    def _look_at(self, columns: np.ndarray) -> None:
+        """Bring c up to date and compute f: a column is read once for both."""
+        stale = columns[self._seen[columns] < self._way]
+        both = np.empty((2, self.p))
+        self.design.correlations(self.design.weighted(np.stack((self.r, self._h))), columns, both)
+        self.c[stale], self._f[columns] = both[0, stale], both[1, columns]
+        self._seen[stale] = self._way
+
     def slopes(self, columns: np.ndarray) -> np.ndarray:
         return self._correlate(self._h, columns)
 
@@ -197,8 +205,7 @@ class ColumnAngles(Angles):
             look = look[np.argpartition(least[look], FIRST_LOOK)[:FIRST_LOOK]]
         while len(look):
             look.sort()
-            self._update(look)
-            self._f[look] = self._correlate(self._h, look)
+            self._look_at(look)
             known[look] = True
             g = _falls_to(C, self.c[look], self._f[look], left[look], positive)
             i = int(np.argmin(g))

@@ -20,12 +20,14 @@ from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, MomentSolve
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 #: Violations of a condition that are rounding, in units of EPS |x_j| (|y| + sum_k |x_k w_k|).
 ROUNDED = 64.0
-#: Knots that are multiplied by a Gram matrix together.
+#: Knots that are multiplied by a Gram matrix, or by columns, together.
 KNOTS_PER_BLOCK = 16
 #: Residuals that are held at a time, as a share of the columns of X: a quarter of its memory where it is dense.
 SHARE_OF_X = 0.25
 #: Columns that are looked at for every knot of a stretch, where no more of them may be above alpha.
 FEW = 128
+#: Pieces of a stretch where it is divided: a column is read once for all knots between them.
+PARTS = 4
 
 
 @dataclass
@@ -69,7 +71,7 @@ def knots_of(solver: LassoSolver, record: PathRecord, last: np.ndarray, *, posit
         ]
     else:
         assert isinstance(solver, ColumnSolver)
-        parts = [(i, *part) for i, part in enumerate(_from_columns(solver, record, alphas, last))]
+        parts = list(_from_columns(solver, record, alphas, last))
     columns = [np.zeros(len(alphas)) for _ in range(7)]
     rounded = EPS * np.where(solver.norm > 0, solver.norm, np.inf)
     for first, used, W, squares, C_used, others, C in parts:
@@ -113,30 +115,36 @@ def _from_moments(solver: MomentSolver, used: np.ndarray, W: np.ndarray, *, roun
     return used, W, squares, C_used, np.arange(solver.p), C
 
 
-def _from_columns(solver: ColumnSolver, record: PathRecord, alphas: np.ndarray, last: np.ndarray) -> Iterator[Part]:
-    """One knot after the other, with the correlations of other columns where they may be above alpha."""
-    design = solver.design
+def _from_columns(
+    solver: ColumnSolver, record: PathRecord, alphas: np.ndarray, last: np.ndarray
+) -> Iterator[tuple[int, *Part]]:
+    """A few knots at a time, with the correlations of columns that may be above alpha."""
+    design, end = solver.design, len(alphas) - 1
     size = max(8, int(SHARE_OF_X * solver.p))  # residuals that are held at a time
     c = solver.xy
-    for start in range(0, max(len(alphas) - 1, 1), size):
-        stop = min(start + size, len(alphas) - 1)  # the last one of a stretch is the first of the next
-        points = [record.block(i, i + 1) for i in range(start, stop + 1)]
-        R = np.tile(solver.y, (len(points), 1))
-        for r, (used, W) in zip(R, points, strict=True):
+    for start in range(0, max(end, 1), size):
+        stop = min(start + size, end)  # the last knot of a stretch is the first of the next
+        R = np.tile(solver.y, (stop - start + 1, 1))
+        for i, r in enumerate(R, start):
+            used, W = record.block(i, i + 1)
             design.subtract(used, np.ascontiguousarray(W[:, 0]), r)
-        if stop == len(alphas) - 1:
-            c_stop = last
-        else:
-            c_stop = np.empty(solver.p)
-            design.correlations(design.weighted(R[-1]), None, c_stop)
+        c_stop = last if stop == end else _correlations(solver, R[-1:], None)[0]
         near = _near(solver, alphas[start : stop + 1], R, c, c_stop)
-        out = np.empty(solver.p)
-        for i, (used, W) in enumerate(points if stop == len(alphas) - 1 else points[:-1]):
-            u = design.weighted(R[i])
-            columns = np.union1d(used, near[i]) if i < len(near) else used
-            design.correlations(u, columns, out)
-            yield used, W, np.array([u @ R[i]]), out[used, None], columns, out[columns, None]
+        for first in range(start, stop + (stop == end), KNOTS_PER_BLOCK):
+            block = slice(first - start, min(first - start + KNOTS_PER_BLOCK, len(R) - (stop < end)))
+            used, W = record.block(first, start + block.stop)
+            columns = np.unique(np.concatenate([used, *near[block]]))
+            C = _correlations(solver, R[block], columns).T
+            squares = (design.weighted(R[block]) * R[block]).sum(axis=1)
+            yield first, used, W, squares, C[used], columns, C[columns]
         c = c_stop
+
+
+def _correlations(solver: ColumnSolver, R: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
+    """Correlations (k, p) with k residuals, those of the given columns."""
+    C = np.empty((len(R), solver.p))
+    solver.design.correlations(solver.design.weighted(R), columns, C)
+    return C
 
 
 def _near(
@@ -145,13 +153,12 @@ def _near(
     """For every knot of a stretch of the path the columns whose correlation may be above alpha.
 
     Between knots a and b a residual is r = (1 - t) r_a + t r_b + e, so that |c_j| is at most |(1 - t) c_ja + t c_jb| +
-    |x_j| |e|. Where this does not tell enough columns from alpha, the knot in the middle is computed.
+    |x_j| |e|. Where this leaves many columns, the stretch is divided at knots whose correlations are computed.
     """
     design, norm = solver.design, solver.norm
     near = [np.empty(0, dtype=np.int64)] * len(alphas)
-    near[0], near[-1] = (
-        np.flatnonzero((np.abs(c) > a) & (norm > 0)) for c, a in ((c_first, alphas[0]), (c_last, alphas[-1]))
-    )
+    for i, c in ((0, c_first), (-1, c_last)):
+        near[i] = np.flatnonzero((np.abs(c) > alphas[i]) & (norm > 0))
     stretches = [(0, len(alphas) - 1, np.flatnonzero(norm > 0), c_first, c_last)]
     while stretches:
         a, b, columns, c_a, c_b = stretches.pop()
@@ -161,18 +168,19 @@ def _near(
         along = design.weighted(chord)
         length = float(along @ chord)
         t = np.clip(inside @ along / length, 0.0, 1.0) if length > 0 else np.zeros(len(inside))
-        e = np.sqrt([design.weighted(d) @ d for d in inside - t[:, None] * chord])
-        below = np.max((1 - t) * alphas[a] + t * alphas[b] - alphas[a + 1 : b])  # of alpha below its chord
+        off = inside - t[:, None] * chord
+        e = np.sqrt((design.weighted(off) * off).sum(axis=1).max())
+        below = max(((1 - t) * alphas[a] + t * alphas[b] - alphas[a + 1 : b]).max(), 0.0)  # of alpha below its chord
         room = np.minimum(alphas[a] - np.abs(c_a[columns]), alphas[b] - np.abs(c_b[columns]))
-        columns = columns[~(room >= norm[columns] * e.max() + max(below, 0.0))]
+        columns = columns[~(room >= norm[columns] * e + below)]
         if len(columns) <= FEW or b - a == 2:
-            for i in range(a + 1, b):
-                near[i] = columns
+            near[a + 1 : b] = [columns] * (b - a - 1)
             continue
-        middle, c = (a + b) // 2, np.empty(solver.p)
-        design.correlations(design.weighted(R[middle]), columns, c)
-        near[middle] = columns[np.abs(c[columns]) > alphas[middle]]
-        stretches += [(a, middle, columns, c_a, c), (middle, b, columns, c, c_b)]
+        middle = np.unique(np.linspace(a, b, PARTS + 1).astype(int))
+        C = [c_a, *_correlations(solver, R[middle[1:-1]], columns), c_b]
+        for i, c in zip(middle[1:-1], C[1:-1], strict=True):
+            near[i] = columns[np.abs(c[columns]) > alphas[i]]
+        stretches += [(*middle[i : i + 2], columns, *C[i : i + 2]) for i in range(len(middle) - 1)]
     return near
 
 

@@ -67,7 +67,7 @@ class Columns(ABC):
         return r / self.n if self.v is None else self.v * r
 
     def correlations(self, u: np.ndarray, columns: np.ndarray | None, out: np.ndarray) -> None:
-        """out_j = sum_i (x_ij - mean_j) u_i for the given columns, or for all."""
+        """out_j = sum_i (x_ij - mean_j) u_i for the given columns, or for all; also for rows of u and out at once."""
         for first, last in self._pieces(self.p if columns is None else len(columns)):
             self._correlate(u, columns, first, last, out)
 

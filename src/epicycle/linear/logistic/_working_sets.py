@@ -77,8 +77,7 @@ class ColumnLogistic:
         self._balance: np.ndarray | None = None
         self._update()
         if not design.centre:  # with an intercept, y about its mean is the residual of the intercept alone
-            for k in range(self.rows):
-                design.correlations(self.U[k], None, self.c[k])
+            design.correlations(self.U, None, self.c)
         self._seen[:] = self._way[:, None]
 
     def _intercepts_alone(self) -> np.ndarray:

@@ -37,14 +37,13 @@ from epicycle.tree._ensemble import (
 from epicycle.tree._nodes import leaves_of_batch
 from epicycle.tree._parameters import n_candidate_features
 from epicycle.tree.boosting._boosting import Boosting, Round
-from epicycle.tree.boosting._held_out import hold_out
+from epicycle.tree.boosting._held_out import Validation, hold_out
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._parameters import BOOSTING_DOCS, BOOSTING_DOMAINS, growth_of
 from epicycle.tree.boosting._preparation import Preparation
 from epicycle.tree.boosting._regression_trees import regression_trees, tree_parameters
 from epicycle.tree.boosting._round_table import RoundTable
 from epicycle.tree.boosting._stopping import Stopping
-from epicycle.tree.boosting._validation import Validation
 
 # Columns of the history: the loss of the rows that a round did not draw, before and after it.
 _LEFT_OUT = ("left_out_before", "left_out")

@@ -18,11 +18,11 @@ from epicycle.tree._ensemble import GrownTree
 from epicycle.tree.boosting import _partition_nodes as part_nodes, _partitions as parts
 from epicycle.tree.boosting._best_first import Plan
 from epicycle.tree.boosting._boosting import Boosting, Grown
+from epicycle.tree.boosting._held_out import Validation
 from epicycle.tree.boosting._leaf_values import newton_values
 from epicycle.tree.boosting._losses import BoostingLoss, Evaluation, UserLoss
 from epicycle.tree.boosting._row_sampling import ridges, threshold
 from epicycle.tree.boosting._sums import exact_total, power_above
-from epicycle.tree.boosting._validation import Validation
 
 # A histogram cell packs quantised sums of gradients (signed) and curvatures in 32 bits each; rounding may add one unit
 # a row, for which half of the range has to remain.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import numbers
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from epicycle import engine
+from epicycle import _native, engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.tree._binning import priority_limit, row_priorities
+from epicycle.tree._ensemble import GrownTree
+from epicycle.tree.boosting._losses import BoostingLoss
 
 # Up to so many rows the draw is scikit-learn's, with its memory for each; beyond, a hash of the row numbers draws, and
 # the shares of the classes are left to chance.
@@ -101,3 +104,43 @@ def _targets(data: Data, n_jobs: int | None) -> np.ndarray:
 
 def _of_batch(batch: Batch) -> np.ndarray:
     return np.asarray(batch.y, np.float64)
+
+
+# Validation sets of boosting: their loss after every round.
+
+
+class Validation(ABC):
+    """The validation set, in memory or in partitions, and its mean loss after the last round."""
+
+    loss_now: float
+
+    @abstractmethod
+    def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
+        """Add the trees of one round, and return the mean loss after it."""
+
+
+class MemoryValidation(Validation):
+    """A validation set in memory: binned rows (n, p) with targets and weights, and their scores (K, n)."""
+
+    which: np.ndarray  # the rows, of those of the fit
+
+    def __init__(self, rows: np.ndarray, y: np.ndarray, weight: np.ndarray | None, loss: BoostingLoss) -> None:
+        self.rows, self.y, self.weight, self.loss = np.ascontiguousarray(rows), np.ascontiguousarray(y), weight, loss
+        self.score = np.empty((loss.n_outputs, len(y)))
+
+    def begin(self, score: np.ndarray) -> None:
+        """Set the scores before the first round."""
+        self.score[:] = score.reshape(len(self.score), -1)
+        self.loss_now = self._mean()
+
+    def _mean(self) -> float:
+        total = float(len(self.y) if self.weight is None else self.weight.sum())
+        return self.loss.evaluate(self.y, self.weight, self.score, None, 1).loss / max(total, np.finfo(float).tiny)
+
+    def add(self, trees: list[tuple[GrownTree, np.ndarray]]) -> float:
+        for k, (tree, value) in enumerate(trees):
+            _native.tree.predict_bins(
+                self.rows, tree.feature, tree.left, tree.sides.reshape(-1, 4), value, self.score[k], 1
+            )
+        self.loss_now = self._mean()
+        return self.loss_now

@@ -21,10 +21,9 @@ from epicycle.tree._ensemble import Ensemble, n_trees, scores_of_data
 from epicycle.tree.boosting._boosting import LARGEST_SUM, LEAST_WEIGHT, Boosting, MemoryBoosting
 from epicycle.tree.boosting._distributed import DistributedBoosting, DistributedValidation, Summary, best_start
 from epicycle.tree.boosting._growth import Growth
-from epicycle.tree.boosting._held_out import HeldOut
+from epicycle.tree.boosting._held_out import HeldOut, MemoryValidation, Validation
 from epicycle.tree.boosting._losses import BoostingLoss
 from epicycle.tree.boosting._partitions import Recipe, make_part
-from epicycle.tree.boosting._validation import MemoryValidation, Validation
 
 # Bytes of bins from which on the freed temporaries of binning are worth the call that returns them to the system.
 _MANY_BINS = 1 << 20

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from epicycle.core._exceptions import DataTypeError
 from epicycle.data import Scan
 from epicycle.tree.boosting._boosting import Boosting, MemoryBoosting
-from epicycle.tree.boosting._validation import MemoryValidation, Validation
+from epicycle.tree.boosting._held_out import MemoryValidation, Validation
 
 
 @dataclass
