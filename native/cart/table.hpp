@@ -10,6 +10,7 @@
 #include "cart/criterion.hpp"
 #include "cart/sort.hpp"
 #include "core/dense.hpp"
+#include "core/splitmix.hpp"
 #include "tree/split.hpp"
 
 namespace epicycle {
@@ -70,23 +71,13 @@ struct CartRules {
     std::uint64_t seed;
 };
 
-// splitmix64: every tree has a stream of its own.
-class CartRandom {
-public:
-    explicit CartRandom(std::uint64_t seed) : state(seed) {}
-    std::uint64_t next() {
-        std::uint64_t z = state += 0x9E3779B97F4A7C15u;
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-        return z ^ (z >> 31);
-    }
+// Every tree has a stream of its own.
+struct CartRandom : SplitMix {
+    explicit CartRandom(std::uint64_t seed) : SplitMix{seed} {}
     double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
     std::size_t below(std::size_t bound) {
         return static_cast<std::size_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
     }
-
-private:
-    std::uint64_t state;
 };
 
 // How sums (W, S_1 .. S_K) of rows are taken: one target, a class, several targets.

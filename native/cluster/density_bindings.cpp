@@ -104,7 +104,7 @@ void bind_hierarchy(nb::module_ &m) {
         "condense",
         [](Vector<std::int64_t> left, Vector<std::int64_t> right, Vector<double> value, Vector<std::int64_t> size,
            std::int64_t least_size) {
-            Condensed found = condense(checked_linkage(left, right, value, size), least_size);
+            CondensedTree found = condense(checked_linkage(left, right, value, size), least_size);
             return std::make_tuple(array_out(std::move(found.parent)), array_out(std::move(found.child)),
                                    array_out(std::move(found.value)), array_out(std::move(found.size)));
         },

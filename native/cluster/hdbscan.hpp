@@ -114,7 +114,7 @@ inline void single_linkage(const std::int64_t *a, const std::int64_t *b, std::si
 
 // Rows of the condensed tree: parent, child, 1 / distance at which the child leaves it, size of the child. The root is
 // node n, and clusters are numbered from the root downwards.
-struct Condensed {
+struct CondensedTree {
     std::vector<std::int64_t> parent, child, size;
     std::vector<double> value;
     void add(std::int64_t from, std::int64_t to, double at, std::int64_t n) {
@@ -125,9 +125,9 @@ struct Condensed {
     }
 };
 
-inline Condensed condense(const Linkage &tree, std::int64_t least_size) {
+inline CondensedTree condense(const Linkage &tree, std::int64_t least_size) {
     const std::int64_t n = tree.rows();
-    Condensed out;
+    CondensedTree out;
     std::vector<std::pair<std::int64_t, std::int64_t>> level{{2 * n - 2, n}}, next;  // node, its cluster
     std::int64_t clusters = n + 1;
     std::vector<std::int64_t> falling;

@@ -81,7 +81,7 @@ inline void weigh_ward(double *d, std::size_t n, const double *weight) {
             *d++ *= std::sqrt(2.0 * weight[i] * weight[j] / (weight[i] + weight[j]));
 }
 
-struct Condensed {
+struct CondensedMatrix {
     double *d;
     std::size_t n;
 
@@ -92,14 +92,14 @@ struct Condensed {
     double &at(std::size_t i, std::size_t j) const { return i < j ? d[row(i) + j] : d[row(j) + i]; }
 };
 
-struct Nearest {
+struct NearestCluster {
     double distance;
     std::size_t cluster;
 };
 
 // Distances, sizes and names of the clusters that are left, in the order of their names.
 struct MatrixClusters {
-    Condensed D;
+    CondensedMatrix D;
     std::vector<double> size, far;
     std::vector<std::int64_t> name;
     std::size_t left;
@@ -118,9 +118,9 @@ struct MatrixClusters {
     }
 
     // The nearest of x; of equals the first.
-    Nearest nearest(std::size_t x) const {
+    NearestCluster nearest(std::size_t x) const {
         const std::size_t n = D.n;
-        Nearest found{FAR, n};
+        NearestCluster found{FAR, n};
         std::ptrdiff_t at = D.row(0) + static_cast<std::ptrdiff_t>(x), step = n - 2;
         for (std::size_t i = 0; i < x; ++i) {
             if (i + AHEAD < x && alive(i + AHEAD)) __builtin_prefetch(D.d + at + ahead(step));
@@ -131,8 +131,8 @@ struct MatrixClusters {
         return found;
     }
     // The nearest of all, in one pass over the matrix.
-    std::vector<Nearest> all_nearest() const {
-        std::vector<Nearest> found(D.n, {FAR, D.n});
+    std::vector<NearestCluster> all_nearest() const {
+        std::vector<NearestCluster> found(D.n, {FAR, D.n});
         const double *d = D.d;
         for (std::size_t i = 0; i + 1 < D.n; ++i) {
             row_nearest(i, found[i].distance, found[i].cluster);
@@ -181,7 +181,7 @@ struct MatrixClusters {
     }
     // Moves what is left to the front; returns the new places, valid for clusters that are left.
     std::vector<std::size_t> compact() {
-        const Condensed before = D;
+        const CondensedMatrix before = D;
         std::vector<std::size_t> kept, place(before.n, before.n);
         for (std::size_t i = 0; i < before.n; ++i)
             if (alive(i)) {
@@ -206,12 +206,12 @@ template <class Linkage, class Interrupt>
 std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, const Linkage &linkage,
                                 const Interrupt &interrupt) {
     MatrixClusters clusters(d, n, weight);
-    std::vector<Nearest> nearest = clusters.all_nearest();
+    std::vector<NearestCluster> nearest = clusters.all_nearest();
     std::vector<Merge> merges;
     merges.reserve(n - 1);
     NeighborChain<std::size_t> chain(n);
     std::size_t first = 0;
-    constexpr Nearest UNKNOWN{-1.0, 0};
+    constexpr NearestCluster UNKNOWN{-1.0, 0};
     while (clusters.left > 1) {
         interrupt();
         if (chain.empty()) {
@@ -239,10 +239,10 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
         chain.drop_pair();
         if (x > y) std::swap(x, y);
         merges.push_back({clusters.name[x], clusters.name[y], height});
-        Nearest own{FAR, clusters.D.n};
+        NearestCluster own{FAR, clusters.D.n};
         clusters.merge(linkage, x, y, height, [&](std::size_t i, double distance) {
             if (distance < own.distance) own = {distance, i};
-            Nearest &other = nearest[i];
+            NearestCluster &other = nearest[i];
             if (distance < other.distance || (distance == other.distance && y < other.cluster))
                 other = {distance, y};
             else if (other.cluster == x || other.cluster == y)
@@ -253,8 +253,8 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
             const std::vector<std::size_t> place = clusters.compact();
             for (std::size_t i = 0; i < place.size(); ++i)
                 if (place[i] < place.size()) {
-                    const Nearest old = nearest[i];
-                    nearest[place[i]] = old.distance < 0.0 ? UNKNOWN : Nearest{old.distance, place[old.cluster]};
+                    const NearestCluster old = nearest[i];
+                    nearest[place[i]] = old.distance < 0.0 ? UNKNOWN : NearestCluster{old.distance, place[old.cluster]};
                 }
             chain.rename(place);
             first = 0;
@@ -266,7 +266,7 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
 // A minimum spanning tree by Prim's algorithm, with the edges of prim_merges.
 template <class Interrupt>
 std::vector<Merge> tree_merges(const double *d, std::size_t n, const Interrupt &interrupt) {
-    const Condensed D{const_cast<double *>(d), n};
+    const CondensedMatrix D{const_cast<double *>(d), n};
     std::vector<double> least(n, FAR);
     std::vector<char> added(n, 0);
     std::vector<Merge> merges;

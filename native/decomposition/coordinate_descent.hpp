@@ -58,12 +58,12 @@ EPICYCLE_INLINE double descend_row(const Quadratics &q, double *w, double *c) {
 }
 
 // What the kernels return: the weighted sum of |projected gradients| at the start, and of c_i'w_i at the end.
-struct Descent {
+struct FactorDescent {
     double violation = 0.0, cross = 0.0;
 };
 
 EPICYCLE_INLINE void add_row(const Quadratics &q, const double *c, double *gradient, double *w, double v,
-                             Descent &sums) {
+                             FactorDescent &sums) {
     std::copy(c, c + q.k, gradient);
     sums.violation += v * descend_row(q, w, gradient);
     double product = 0.0;
@@ -73,7 +73,7 @@ EPICYCLE_INLINE void add_row(const Quadratics &q, const double *c, double *gradi
 
 // Rows from:to of given products C.
 EPICYCLE_INLINE void descend_given(const Quadratics &q, const double *C, double *W, const double *weight,
-                                   double *gradient, std::size_t from, std::size_t to, Descent &sums) {
+                                   double *gradient, std::size_t from, std::size_t to, FactorDescent &sums) {
     for (std::size_t i = from; i < to; ++i)
         add_row(q, C + i * q.k, gradient, W + i * q.k, weight ? weight[i] : 1.0, sums);
 }
@@ -81,7 +81,8 @@ EPICYCLE_INLINE void descend_given(const Quadratics &q, const double *C, double 
 // Rows from:to of products x_i F of a sparse matrix with factors F (p, k); `c` has room for 2 k numbers.
 template <class T, class I>
 EPICYCLE_INLINE void descend_sparse(const Quadratics &q, const Csr<T, I> &X, const double *F, double *W,
-                                    const double *weight, double *c, std::size_t from, std::size_t to, Descent &sums) {
+                                    const double *weight, double *c, std::size_t from, std::size_t to,
+                                    FactorDescent &sums) {
     for (std::size_t i = from; i < to; ++i) {
         std::fill(c, c + q.k, 0.0);
         const I last = X.indptr[i + 1] - 1;

@@ -29,7 +29,7 @@ void bind_factors(nb::module_ &m) {
             const std::size_t n = C.shape(0);
             require(C.shape(1) == q.k && W.shape(0) == n && W.shape(1) == q.k, expected);
             const double *v = pointer(weight, n, expected);
-            Descent sums;
+            FactorDescent sums;
             std::vector<double> room(q.k);
             {
                 nb::gil_scoped_release nogil;
@@ -54,7 +54,7 @@ void bind_factors(nb::module_ &m) {
                 require(F.shape(0) == rows.cols && F.shape(1) == q.k && W.shape(0) == rows.rows && W.shape(1) == q.k,
                         expected);
                 const double *v = pointer(weight, rows.rows, expected);
-                Descent sums;
+                FactorDescent sums;
                 std::vector<double> room(2 * q.k);
                 {
                     nb::gil_scoped_release nogil;

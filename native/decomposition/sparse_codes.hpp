@@ -73,8 +73,23 @@ inline double lasso_code(const Gram &D, const double *c, double xx, double alpha
 // Cholesky's factor of the Gram matrix of atoms that join one by one.
 class Joined {
 public:
-    explicit Joined(std::size_t most) : most(most), L(most * most) { atoms.reserve(most); }
+    // At most `most` of k atoms.
+    Joined(std::size_t most, std::size_t k) : used(k, 0), most(most), L(most * most) { atoms.reserve(most); }
     std::vector<std::size_t> atoms;
+    std::vector<char> used;  // those that have joined or depend on them
+
+    // Joins the next independent atom in the order of the correlations q; false where none is left above the rounding
+    // of the largest one at the start.
+    bool join_next(const Gram &D, const double *q, double largest) {
+        for (;;) {
+            std::size_t best = D.k;
+            for (std::size_t t = 0; t < D.k; ++t)
+                if (!used[t] && (best == D.k || std::abs(q[t]) > std::abs(q[best]))) best = t;
+            if (best == D.k || !(std::abs(q[best]) > 1e-14 * largest)) return false;
+            used[best] = 1;
+            if (join(D, best)) return true;
+        }
+    }
 
     // False where the atom depends on those before it.
     bool join(const Gram &D, std::size_t t) {
@@ -105,28 +120,14 @@ inline double largest_entry(const double *c, std::size_t k) {
     return largest;
 }
 
-// The unused atom of the largest correlation, or k where none is above the rounding of the first.
-inline std::size_t most_correlated(const double *q, const std::vector<char> &used, double first) {
-    const std::size_t k = used.size();
-    std::size_t best = k;
-    for (std::size_t t = 0; t < k; ++t)
-        if (!used[t] && (best == k || std::abs(q[t]) > std::abs(q[best]))) best = t;
-    return best < k && std::abs(q[best]) > 1e-14 * first ? best : k;
-}
-
 inline void omp_code(const Gram &D, const double *c, std::size_t count, double *w, double *q) {
     const std::size_t k = D.k;
     std::copy(c, c + k, q);
     std::fill(w, w + k, 0.0);
-    Joined joined(count);
-    std::vector<char> used(k, 0);
+    Joined joined(count, k);
     std::vector<double> x;
     const double largest = largest_entry(c, k);
-    while (joined.atoms.size() < count) {
-        const std::size_t best = most_correlated(q, used, largest);
-        if (best == k) break;
-        used[best] = 1;
-        if (!joined.join(D, best)) continue;
+    while (joined.atoms.size() < count && joined.join_next(D, q, largest)) {
         x.assign(joined.atoms.size(), 0.0);
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = c[joined.atoms[i]];
         joined.solve(x);
@@ -141,16 +142,11 @@ inline void lars_code(const Gram &D, const double *c, std::size_t count, double 
     const std::size_t k = D.k;
     std::copy(c, c + k, q);
     std::fill(w, w + k, 0.0);
-    Joined joined(count);
-    std::vector<char> used(k, 0);
+    Joined joined(count, k);
     std::vector<double> x, along(k);
     const double largest = largest_entry(c, k);
-    while (joined.atoms.size() < count) {
-        const std::size_t best = most_correlated(q, used, largest);
-        if (best == k) break;
-        used[best] = 1;
-        if (!joined.join(D, best)) continue;
-        const double level = std::abs(q[best]);
+    while (joined.atoms.size() < count && joined.join_next(D, q, largest)) {
+        const double level = std::abs(q[joined.atoms.back()]);
         x.assign(joined.atoms.size(), 0.0);
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = q[joined.atoms[i]] > 0.0 ? 1.0 : -1.0;
         joined.solve(x);
@@ -159,7 +155,7 @@ inline void lars_code(const Gram &D, const double *c, std::size_t count, double 
             for (std::size_t s = 0; s < k; ++s) along[s] += x[i] * D.row(joined.atoms[i])[s];
         double step = level;  // to the least squares of the active atoms
         for (std::size_t t = 0; t < k; ++t) {
-            if (used[t]) continue;
+            if (joined.used[t]) continue;
             for (const double side : {1.0, -1.0}) {
                 const double rate = 1.0 - side * along[t];
                 if (rate > 1e-12) step = std::min(step, std::max((level - side * q[t]) / rate, 0.0));

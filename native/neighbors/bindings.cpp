@@ -63,12 +63,12 @@ auto settle_lists(const Exact &exact, std::size_t rows, std::size_t k, const Lis
         nb::gil_scoped_release nogil;
         std::vector<std::pair<double, std::int64_t>> work;
         for (std::size_t i = 0; i < n; ++i) {
-            const Candidates list{lists.score.data() + i * lists.room(),
-                                  lists.row.data() + i * lists.room(),
-                                  lists.count.data()[i],
-                                  lists.limit.data()[i],
-                                  lists.room(),
-                                  k};
+            const NeighborCandidates list{lists.score.data() + i * lists.room(),
+                                          lists.row.data() + i * lists.room(),
+                                          lists.count.data()[i],
+                                          lists.limit.data()[i],
+                                          lists.room(),
+                                          k};
             list.nearest(exact, i, work);
             for (std::size_t j = 0; j < k; ++j) {
                 distances.data[i * k + j] = work[j].first;

@@ -135,7 +135,7 @@ EPICYCLE_CLONES inline std::size_t next_below(const double *G, const double *c, 
 }
 
 // The short list of one query: `room` places for scores and rows.
-struct Candidates {
+struct NeighborCandidates {
     double *score;
     std::int64_t *row;
     std::int64_t &count;
@@ -197,7 +197,7 @@ void take_in(const T *G, const T *c, std::size_t n, std::size_t m, std::size_t f
     std::vector<double> work;
     std::vector<std::pair<double, std::int64_t>> pairs;
     for (std::size_t i = 0; i < n; ++i) {
-        Candidates list{score + i * room, row + i * room, count[i], limit[i], room, k};
+        NeighborCandidates list{score + i * room, row + i * room, count[i], limit[i], room, k};
         const T *g = G + i * m;
         const auto upwards = [](double x) {
             const T t = static_cast<T>(x);

@@ -16,9 +16,9 @@
 namespace epicycle {
 
 // Nearest rows of one query at a time, in Euclidean distance and at most `bound` away.
-class NearestRows {
+class NearestRowsSearch {
 public:
-    NearestRows(const KdTree &tree, std::size_t k, double bound) : tree(tree), k(k), bound(norm.reduced(bound)) {
+    NearestRowsSearch(const KdTree &tree, std::size_t k, double bound) : tree(tree), k(k), bound(norm.reduced(bound)) {
         heap.reserve(k + 1);
     }
 
@@ -89,7 +89,7 @@ void nearest_rows(const KdTree &tree, const double *Q, std::size_t m, std::size_
     in_pieces(0, m, interrupt, [&](std::size_t from, std::size_t to) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
         {
-            NearestRows nearest(tree, k, bound);
+            NearestRowsSearch nearest(tree, k, bound);
 #pragma omp for schedule(dynamic, 16)
             for (std::size_t j = from; j < to; ++j) {
                 const std::size_t i = order[j].second;

@@ -14,6 +14,7 @@
 
 #include <utility>
 
+#include "core/splitmix.hpp"
 #include "online/sgd.hpp"
 #include "svm/linear_svm.hpp"
 
@@ -95,16 +96,9 @@ struct DualProblem {
     double scale;  // s, the feature of the intercept; 0 without
 };
 
-// A stream of numbers fixed by a seed and the number of the pass (splitmix64).
-struct PassRandom {
-    std::uint64_t state;
-    PassRandom(std::uint64_t seed, std::uint64_t pass) : state(seed ^ (pass * 0xd1342543de82ef95ull)) { next(); }
-    std::uint64_t next() {
-        std::uint64_t x = (state += 0x9e3779b97f4a7c15ull);
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-        return x ^ (x >> 31);
-    }
+// A stream of numbers fixed by a seed and the number of the pass.
+struct PassRandom : SplitMix {
+    PassRandom(std::uint64_t seed, std::uint64_t pass) : SplitMix{seed ^ (pass * 0xd1342543de82ef95ull)} { next(); }
     std::size_t below(std::size_t n) {
         return n < (std::size_t{1} << 32) ? ((next() >> 32) * n) >> 32 : static_cast<std::size_t>(next() % n);
     }

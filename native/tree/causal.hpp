@@ -14,6 +14,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/splitmix.hpp"
+
 namespace epicycle {
 
 constexpr int CAUSAL_BINS = 128;
@@ -38,26 +40,16 @@ struct CausalNode {
     double A, B;           // NaN where no row of the second half came
 };
 
-// A stream of numbers for each tree, so that threads do not share one (splitmix64).
-class Stream {
-public:
-    explicit Stream(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t next() {
-        std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ull);
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-        return z ^ (z >> 31);
-    }
+// A stream of numbers for each tree, so that threads do not share one.
+struct TreeRandom : SplitMix {
+    explicit TreeRandom(std::uint64_t seed) : SplitMix{seed} {}
     std::size_t below(std::size_t n) {
         return static_cast<std::size_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
     }
-
-private:
-    std::uint64_t state_;
 };
 
 // The first k places of `values` become a random sample of all of them.
-inline void draw_first(std::vector<std::int32_t> &values, std::size_t k, Stream &random) {
+inline void draw_first(std::vector<std::int32_t> &values, std::size_t k, TreeRandom &random) {
     for (std::size_t i = 0; i < k; ++i) std::swap(values[i], values[i + random.below(values.size() - i)]);
 }
 
@@ -65,7 +57,7 @@ class CausalTree {
 public:
     CausalTree(const CausalRows &rows, const CausalOptions &options) : rows_(rows), options_(options) {}
 
-    std::vector<CausalNode> grow(std::vector<std::int32_t> sample, Stream &random) {
+    std::vector<CausalNode> grow(std::vector<std::int32_t> sample, TreeRandom &random) {
         const std::size_t half = sample.size() / 2;
         draw_first(sample, half, random);
         std::vector<std::int32_t> first(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(half));
@@ -133,7 +125,7 @@ private:
         return static_cast<std::size_t>(middle - index.begin());
     }
 
-    Split split(const std::int32_t *index, std::size_t m, Stream &random) {
+    Split split(const std::int32_t *index, std::size_t m, TreeRandom &random) {
         Split best;
         if (m < 2 * options_.min_leaf) return best;
         double w = 0.0, mt = 0.0, my = 0.0;
@@ -214,7 +206,7 @@ inline std::vector<std::vector<CausalNode>> grow_causal_trees(const CausalRows &
     std::vector<std::vector<CausalNode>> trees(groups * per_group);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (std::int64_t g = 0; g < static_cast<std::int64_t>(groups); ++g) {
-        Stream random(seed + 0x9E3779B97F4A7C15ull * (2 * static_cast<std::uint64_t>(g) + 1));
+        TreeRandom random(seed + 0x9e3779b97f4a7c15ull * (2 * static_cast<std::uint64_t>(g) + 1));
         std::vector<std::int32_t> all(rows.n);
         for (std::size_t i = 0; i < rows.n; ++i) all[i] = static_cast<std::int32_t>(i);
         const std::size_t half = rows.n / 2;
