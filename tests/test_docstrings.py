@@ -42,3 +42,15 @@ def test_first_lines_say_what_something_is():
             if text and re.match(r"(What|Where|How)\b", text):
                 found.append(f"{path.name}: {text.splitlines()[0]}")
     assert found == []
+
+
+def test_plain_words():
+    """Names and texts use the words of the field."""
+    package = Path(epicycle.__file__).parent
+    words = re.compile(r"(?<![\w\"])(watched|arena|race|teller|doctor|judged?|smells)(?![\w\"])", re.IGNORECASE)
+    found = [
+        f"{path.name}: {match.group()}"
+        for path in package.rglob("*.py")
+        for match in words.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

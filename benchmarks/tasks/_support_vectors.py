@@ -34,7 +34,7 @@ def objective(X: Any, y: np.ndarray, solution: Solution, squared: bool, C: float
     return float(w @ w / 2 + b * b / 2 + C * (v @ v if squared else v.sum()))
 
 
-def judge(squared: bool, C: float = 1.0) -> Callable[[Data, Mapping[str, Solution]], dict[str, Quality]]:
+def quality_of(squared: bool, C: float = 1.0) -> Callable[[Data, Mapping[str, Solution]], dict[str, Quality]]:
     """The objective above the bound that the reference proves, relative to that."""
 
     def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:

@@ -66,9 +66,9 @@ def dual_objective(data: Data, solution: Solution, C: float) -> float:
 def quality(C: float) -> Callable[[Data, Mapping[str, Solution]], dict[str, Quality]]:
     """By how much each dual objective, computed here in double precision, falls short of the best."""
 
-    def judge(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
+    def quality_of(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
         values = {name: dual_objective(data, solution, C) for name, solution in solutions.items()}
         best = max(values.values())
         return {name: {EXCESS: 1 - value / best, "dual objective": value} for name, value in values.items()}
 
-    return judge
+    return quality_of

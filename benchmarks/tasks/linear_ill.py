@@ -11,7 +11,7 @@ from benchmarks.task import Data, Implementation, Outcome, Quality, Solution, Ta
 from benchmarks.tasks._linear import distances, epicycle_fit, intelex_fit, refined, sklearn_fit, sklearn_tight_fit
 
 CONDITION = 1e10
-JUDGE = "SciPy lstsq (QR)"
+REFERENCE = "SciPy lstsq (QR)"
 
 
 def make(directory: Path, quick: bool) -> Data:
@@ -38,8 +38,8 @@ def lstsq(driver: str) -> Callable[[Data], Solution]:
 
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
     found = {name: distances(data, s, solutions["reference"]) for name, s in solutions.items()}
-    judge = found.get(JUDGE, {"coefficient error": np.nan})["coefficient error"]
-    return {name: {"error / error of QR": q["coefficient error"] / judge, **q} for name, q in found.items()}
+    reference = found.get(REFERENCE, {"coefficient error": np.nan})["coefficient error"]
+    return {name: {"error / error of QR": q["coefficient error"] / reference, **q} for name, q in found.items()}
 
 
 def error_against_qr(outcomes: Mapping[str, Outcome]) -> float:
@@ -56,7 +56,7 @@ to a solution refined in extended precision. At equal quality it is at most ten 
     make=make,
     implementations=(
         Implementation("reference", "reference", refined),
-        Implementation(JUDGE, "peer", lstsq("gelsy")),
+        Implementation(REFERENCE, "peer", lstsq("gelsy")),
         Implementation("SciPy lstsq (SVD)", "peer", lstsq("gelsd")),
         Implementation("scikit-learn", "peer", sklearn_fit),
         Implementation("scikit-learn, tol=1e-14", "peer", sklearn_tight_fit),

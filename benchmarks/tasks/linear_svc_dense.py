@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Target, Task
-from benchmarks.tasks._support_vectors import TOLERANCES, fit, judge, setup, tight
+from benchmarks.tasks._support_vectors import TOLERANCES, fit, quality_of, setup, tight
 
 C = 0.01
 
@@ -44,7 +44,7 @@ long as here.""",
             tolerances=TOLERANCES["scikit-learn"],
         ),
     ),
-    quality=judge(squared=False, C=C),
+    quality=quality_of(squared=False, C=C),
     tolerance=1e-4,
     targets=(Target("speed against liblinear", speedup_over_best_peer(), at_least=3),),
 )

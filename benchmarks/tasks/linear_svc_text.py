@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Target, Task
-from benchmarks.tasks._support_vectors import TOLERANCES, fit, judge, setup, tight
+from benchmarks.tasks._support_vectors import TOLERANCES, fit, quality_of, setup, tight
 
 
 def make(directory: Path, quick: bool) -> Data:
@@ -54,7 +54,7 @@ words, with noise. C = 1. At equal quality the objective is within 1e-4 of a pro
             tolerances=TOLERANCES["scikit-learn"],
         ),
     ),
-    quality=judge(squared=True),
+    quality=quality_of(squared=True),
     tolerance=1e-4,
     targets=(Target("speed against liblinear", speedup_over_best_peer(), at_least=1.2),),
 )

@@ -121,5 +121,7 @@ def test_a_class_of_the_test_rows_alone_is_scored_too():
     run = ep.train(table, "y", time=1, models="logistic", metric="log_loss")
     assert run.how == "in order of time"
     assert np.isfinite(run.test.score)
-    assert "new (0 training and 10 test rows)" not in run.warnings[0].text  # ten rows are judged: all of them are wrong
+    assert (
+        "new (0 training and 10 test rows)" not in run.warnings[0].text
+    )  # ten rows are evaluated: all of them are wrong
     assert run.tests["accuracy"].score <= 20 / 30

@@ -57,7 +57,7 @@ def test_train_writes_the_folder_and_says_what_leads(trained, capsys):
     assert len(page) < 3_000_000
     twin = json.loads((out / "report.json").read_text())
     assert twin["test"]["score"] == json.loads((out / "metrics.json").read_text())["test"]["score"]
-    assert {"confusion", "calibration", "roc", "race"} <= set(twin["curves"])
+    assert {"confusion", "calibration", "roc", "search"} <= set(twin["curves"])
 
 
 def test_json_is_all_that_is_printed(trained, capsys):

@@ -33,7 +33,7 @@ def profile(table: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def race_of(models: dict[str, Any], X: Any, y: Any, scoring: str) -> tuple[select.Selection, list[dict[str, Any]]]:
+def search_of(models: dict[str, Any], X: Any, y: Any, scoring: str) -> tuple[select.Selection, list[dict[str, Any]]]:
     """Cross-validation that notes when each model was done."""
     began, seen, points = time.perf_counter(), {}, []
 
@@ -55,7 +55,7 @@ def leaderboard(found: select.Selection) -> list[dict[str, Any]]:
 
 
 def common(
-    X: pd.DataFrame, train: Any, test: Any, found: select.Selection, race: list[dict[str, Any]]
+    X: pd.DataFrame, train: Any, test: Any, found: select.Selection, points: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
         "created": "2026-11-15 12:00",
@@ -92,7 +92,7 @@ def classification() -> dict[str, Any]:
         "random forest": ep.RandomForestClassifier(n_estimators=30, n_jobs=1),
         "nearest neighbours": ep.KNeighborsClassifier(n_neighbors=15),
     }
-    found, race = race_of(models, A, y_train, "accuracy")
+    found, points = search_of(models, A, y_train, "accuracy")
     model = found.model_
     forest = ep.RandomForestClassifier(n_estimators=30, random_state=0, n_jobs=1).fit(A, y_train)
     probability, predicted = model.predict_proba(B)[:, 1], model.predict(B)
@@ -114,7 +114,7 @@ def classification() -> dict[str, Any]:
     columns = profile(X)
     columns[2]["warnings"] = ["correlation of 0.99 with worst radius"]
     return {
-        **common(X, X_train, X_test, found, race),
+        **common(X, X_train, X_test, found, points),
         "title": "Breast cancer: malignant or not",
         "data": {
             "rows": len(X), "columns": X.shape[1], "source": "breast_cancer", "target": "malignant",
@@ -146,7 +146,7 @@ def classification() -> dict[str, Any]:
             ),
             "threshold": curves.operating_points(y_test, probability, chosen=cut.threshold, default=0.5),
             "importances": curves.importances(list(X), shuffled.importances),
-            "race": race,
+            "search": points,
         },
     }  # fmt: skip
 
@@ -161,14 +161,14 @@ def regression() -> dict[str, Any]:
         "lasso": ep.Lasso(alpha=0.5),
         "decision tree": ep.DecisionTreeRegressor(max_depth=3),
     }
-    found, race = race_of(models, A, y_train, "neg_mean_absolute_error")
+    found, points = search_of(models, A, y_train, "neg_mean_absolute_error")
     rows = [{**row, "score_mean": -row["score_mean"]} for row in leaderboard(found)]
     predicted = found.model_.predict(B)
     losses = np.abs(predicted - y_test)
     bound = theory.test_bound(losses, sides=2, bounds=(0, float(np.ptp(y_train))))
     finding = diagnose.bias_variance(found.model_, A, y_train, desired=0.5, n_jobs=1).to_dict()
     return {
-        **common(X, A, B, found, race),
+        **common(X, A, B, found, points),
         "data": {
             "rows": len(X), "columns": X.shape[1], "source": "diabetes", "target": "disease progression",
             "task": "regression", "split": {"train": len(A), "test": len(B)},
@@ -184,7 +184,7 @@ def regression() -> dict[str, Any]:
         "findings": [{"slot": "bias_variance", **finding}],
         "curves": {
             "residuals": curves.residuals(y_test, predicted),
-            "race": [{**point, "score": -point["score"]} for point in race],
+            "search": [{**point, "score": -point["score"]} for point in points],
         },
     }  # fmt: skip
 

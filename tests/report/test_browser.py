@@ -82,7 +82,7 @@ def test_figures_and_sections_are_there(browser, pages):
     browser.show(pages["classification"])
     drawn = browser.ask("[...document.querySelectorAll('figure[data-figure]')].map(f => f.dataset.figure)")
     assert set(drawn) == {
-        "race", "calibration", "confusion", "roc", "precision_recall", "learning_curve", "importances", "ablation",
+        "search", "calibration", "confusion", "roc", "precision_recall", "learning_curve", "importances", "ablation",
         "slices", "threshold",
     }  # fmt: skip
     assert len(drawn) == len(set(drawn))

@@ -138,7 +138,7 @@ def test_ten_thousand_hostile_columns_stay_small(full, sign):
             "roc": {"fpr": np.linspace(0, 1, 9_999), "tpr": np.linspace(0, 1, 9_999)},
             "confusion": {"labels": [name] * 100, "counts": np.ones((100, 100))},
             "importances": [{"name": f"{name}{i}", "mean": i, "se": 1} for i in range(10_000)],
-            "race": [{"seconds": i, "name": name, "score": i % 7, "best": 6} for i in range(2_000)],
+            "search": [{"seconds": i, "name": name, "score": i % 7, "best": 6} for i in range(2_000)],
         },
     }  # fmt: skip
     page = report.html(many)

@@ -142,11 +142,11 @@ def _folds_with_rare_classes(codes: np.ndarray, counts: np.ndarray, k: int, seed
     return [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(k) if (fold == j).any()]
 
 
-#: Rows in order of time from which a tenth of them is enough to judge by.
+#: Rows in order of time from which a tenth of them is enough to test on.
 _ORDERED_ROWS = 500
-#: Test rows of a class from which it is judged: with fewer, all of them right, the 95% interval of its share of right
+#: Test rows of a class from which it is scored: with fewer, all of them right, the 95% interval of its share of right
 #: predictions still holds one half (0.025^(1/5) = 0.48).
-_JUDGED_ROWS = 6
+_EVALUATED_ROWS = 6
 
 
 def rare_classes(y_train: np.ndarray, y_test: np.ndarray, name: str) -> list[DataIssue]:
@@ -155,13 +155,13 @@ def rare_classes(y_train: np.ndarray, y_test: np.ndarray, name: str) -> list[Dat
     learnt, tested = (
         np.bincount(part, minlength=len(classes)) for part in (codes[: len(y_train)], codes[len(y_train) :])
     )
-    rare = [k for k in np.argsort(tested, kind="stable") if tested[k] < _JUDGED_ROWS]
+    rare = [k for k in np.argsort(tested, kind="stable") if tested[k] < _EVALUATED_ROWS]
     if not rare:
         return []
     listed = ", ".join(f"{classes[k]!s:.40} ({learnt[k]:,} training and {tested[k]:,} test rows)" for k in rare[:6])
     more = f" and {len(rare) - 6} more" if len(rare) > 6 else ""
-    text = f"{name}: too rare to be judged, with fewer than {_JUDGED_ROWS} test rows: {listed}{more}"
-    return [DataIssue("rare classes", "medium" if (learnt[rare] < _JUDGED_ROWS).any() else "low", text, (name,))]
+    text = f"{name}: too rare to be evaluated, with fewer than {_EVALUATED_ROWS} test rows: {listed}{more}"
+    return [DataIssue("rare classes", "medium" if (learnt[rare] < _EVALUATED_ROWS).any() else "low", text, (name,))]
 
 
 def group_labels(table: pa.Table, name: str) -> np.ndarray:

@@ -164,7 +164,7 @@ class TrainingRun:
             "prediction_interval": self.interval,
             "certificate": plain(self.certificate),
             "findings": findings,
-            "curves": {"importances": self.importances, "race": self.search_history, **self._learning_curve()},
+            "curves": {"importances": self.importances, "search": self.search_history, **self._learning_curve()},
             "skipped": self.skipped,
             "drift": self.drift,
             "environment": environment(self.seed, self.seconds, self.budget),

@@ -134,7 +134,7 @@ def laplace(
 def find_mode(density: LogDensity, max_iter: int) -> tuple[Array, History]:
     """The mode in unconstrained coordinates: by BFGS, then by Newton's method."""
     objective = optim.FunctionObjective(lambda u: _negative(density, u), density.size)
-    # The certificate of the solver is not used: a gradient is judged by the curvature, below.
+    # The certificate of the solver is not used: a gradient is measured by the curvature, below.
     solution = optim.bfgs(objective, density.start, tol=1e-6, max_iter=max_iter)
     u, value = solution.x, density.value(solution.x)
     columns: dict[str, list[float]] = {"objective": [*solution.history.get("objective", ())]}

@@ -64,7 +64,7 @@ class Descent:
 
     `begin(start)` gives first centres, and `rounds_from(start)` a function of centres that makes one round. `shown`
     maps the centres to the vector that monitors see. `scale` is the size of the objective's terms, to tell a rise from
-    rounding. `judge`, where given, is what centres of different starts are compared by, in place of the objective.
+    rounding. `criterion`, where given, is what centres of different starts are compared by, in place of the objective.
     """
 
     starts: int
@@ -74,7 +74,7 @@ class Descent:
     rounds_from: Callable[[int], Callable[[np.ndarray], Round]]
     shown: Callable[[np.ndarray], np.ndarray]
     scale: float
-    judge: Callable[[np.ndarray], float] | None = None
+    criterion: Callable[[np.ndarray], float] | None = None
 
     def best(self, monitor: Monitor, seed: int, state: Mapping[str, Any] | None) -> Run:
         """The best of all starts, or of those that are left after the state of an earlier fit."""
@@ -99,7 +99,7 @@ class Descent:
         return place.best
 
     def _score(self, run: Run) -> float:
-        return run.value if self.judge is None else self.judge(run.centers)
+        return run.value if self.criterion is None else self.criterion(run.centers)
 
     def _descend(self, centers: np.ndarray, monitor: Monitor, place: Place) -> Run:
         step = self.rounds_from(place.start)

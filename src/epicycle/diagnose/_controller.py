@@ -204,16 +204,16 @@ def _result(
     excess = costs["learnt"] - costs["reference"]
     worse = short_in_reality.mean() > _SIGNIFICANT * _standard_error(short_in_reality)
     gap = short_in_reality / 2 - short_in_simulation  # positive where more than half of the shortfall is gone
-    said = f"{b} reaches {scores['reference', 'reality'].mean():.4g} in reality, {a} "
-    said += f"{scores['learnt', 'reality'].mean():.4g}"
+    found = f"{b} reaches {scores['reference', 'reality'].mean():.4g} in reality, {a} "
+    found += f"{scores['learnt', 'reality'].mean():.4g}"
     steps: tuple[str, ...] = ()
     in_simulation = f"{scores['learnt', 'simulation'].mean():.4g} in simulation"
     if not worse or short_in_reality.mean() <= 0:
         kind = "neither"
-        verdict = f"There is nothing to explain: {said}, which is not significantly worse."
+        verdict = f"There is nothing to explain: {found}, which is not significantly worse."
     elif gap.mean() > 0:
         kind = "simulator"
-        verdict = f"The simulator is the cause: {said}, but {in_simulation}, where it was learnt."
+        verdict = f"The simulator is the cause: {found}, but {in_simulation}, where it was learnt."
         steps = (
             "learn the dynamics from trajectories of the real system (LinearDynamics, FeatureDynamics)",
             "vary the parameters of the simulator while learning, and add the noise of reality",
@@ -221,7 +221,7 @@ def _result(
     elif excess.mean() > _SIGNIFICANT * _standard_error(excess):
         kind = "algorithm"
         verdict = (
-            f"The learning algorithm is the cause: {said} and {in_simulation}, and the objective in simulation is "
+            f"The learning algorithm is the cause: {found} and {in_simulation}, and the objective in simulation is "
             f"{costs['learnt'].mean():.6g}, more than the {costs['reference'].mean():.6g} of {b}: it was not minimised."
         )
         steps = (
@@ -232,7 +232,7 @@ def _result(
     else:
         kind = "objective"
         verdict = (
-            f"The objective is the cause: {said} and {in_simulation}, although the objective in simulation is "
+            f"The objective is the cause: {found} and {in_simulation}, although the objective in simulation is "
             f"{costs['learnt'].mean():.6g}, no more than the {costs['reference'].mean():.6g} of {b}. Minimising it "
             "better would not help."
         )

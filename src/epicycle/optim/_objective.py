@@ -132,7 +132,7 @@ class FunctionObjective(Objective):
     quadratic : bool, default=False
         Whether F is a quadratic function.
     lower_bound : float, optional
-        A number that F stays above, such as 0 for a sum of losses: gradients are then judged relative to
+        A number that F stays above, such as 0 for a sum of losses: gradients are then measured relative to
         max(1, F - lower_bound). Without it `tol` bounds the partial derivatives themselves.
     """
 

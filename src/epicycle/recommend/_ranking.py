@@ -25,8 +25,8 @@ from epicycle.recommend._ratings import Ratings
 
 Array = np.ndarray
 
-#: Triples on which the loss is watched, the same after every pass.
-_WATCHED = 10_000
+#: Triples on which the loss is monitored, the same after every pass.
+_MONITORED = 10_000
 
 
 def rank(
@@ -47,8 +47,8 @@ def rank(
         model.flat[:] = state["flat"]
         n_iter = int(state["n_iter"])
     n = len(ratings.user)
-    watched = _triples(ratings, seen, stream(seed, "watched"), min(_WATCHED, 10 * n))
-    reason, value = "converged", _loss(model, watched)
+    monitored = _triples(ratings, seen, stream(seed, "watched"), min(_MONITORED, 10 * n))
+    reason, value = "converged", _loss(model, monitored)
     while n_iter < max_iter:
         rng = stream(seed, "pass", n_iter)
         n_iter += 1
@@ -69,7 +69,7 @@ def rank(
                 model.bias,
             )
             used, right = used + counts[0], right + counts[1]
-        value = _loss(model, watched)
+        value = _loss(model, monitored)
         if not (math.isfinite(value) and np.isfinite(model.flat).all()):
             raise ConvergenceError(
                 "CollaborativeFiltering(method='bpr'): factors grew beyond floating point; expected a smaller "

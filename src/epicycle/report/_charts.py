@@ -211,7 +211,7 @@ def search_progress(points: list[Any], metric: str, greater: bool) -> Html | Non
     left_out = f" {hidden} far behind {'is' if hidden == 1 else 'are'} not shown." if hidden else ""
     return figure(
         canvas,
-        "race",
+        "search",
         "Progress of the search",
         f"Every dot is a candidate scored by cross-validation.{left_out}",
         description=f"{len(known)} scores over time; the best is {shown(best)}.",

@@ -177,7 +177,9 @@ def models(record: dict[str, Any]) -> Html | None:
     """The leaderboard, and the progress of the search."""
     rows = [mapping(row) for row in items(record.get("leaderboard"))]
     label, greater = metric_label(record), greater_is_better(record)
-    search = charts.search_progress(items(mapping(record.get("curves")).get("race")), label, greater)
+    curves = mapping(record.get("curves"))
+    points = curves.get("search", curves.get("race"))  # its name in reports of 0.1.0
+    search = charts.search_progress(items(points), label, greater)
     if not rows:
         return _grid(search) if search else None
     best, baseline = best_row(record), mapping(record.get("baseline"))

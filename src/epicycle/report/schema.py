@@ -190,8 +190,8 @@ class ThresholdCurve(TypedDict, total=False):
     default: Number
 
 
-class RacePoint(TypedDict, total=False):
-    """A score of a candidate with its time; `race` is the progress of the search."""
+class SearchPoint(TypedDict, total=False):
+    """A score of a candidate with its time; `search` holds them in the order of time."""
 
     seconds: Number
     name: str
@@ -210,7 +210,7 @@ class Curves(TypedDict, total=False):
     importances: Sequence[Importance]
     learning_curve: LearningCurve
     threshold: ThresholdCurve
-    race: Sequence[RacePoint]
+    search: Sequence[SearchPoint]
 
 
 class ClusterRow(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Rows split by time: the model learns from what came before and is judged by what came after."""
+"""Rows split by time: the model learns from what came before and is scored on what came after."""
 
 from __future__ import annotations
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from epicycle.automl._output import write_folder
-from epicycle.automl._training_run import encoding_plan, environment
+from epicycle.automl._table_run import ProfiledTableRun
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.io import save
 from epicycle.report._plain import plain
@@ -21,8 +19,8 @@ _IN_REPORT = 30  # rows that the report shows
 
 
 @dataclass(repr=False)
-class AnomalyRun:
-    """Result of :func:`epicycle.anomaly_table`.
+class AnomalyRun(ProfiledTableRun):
+    """Result of :func:`epicycle.anomaly_table`; `save` writes model.epi and anomalies.csv.
 
     Attributes
     ----------
@@ -87,8 +85,6 @@ class AnomalyRun:
         lines += [f"  row {row}: {why}" for row, why in zip(self.order[:5].tolist(), self.reasons, strict=False)]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def metrics(self) -> dict[str, Any]:
         """The numbers in plain values; the same for the same seed."""
         top = [
@@ -127,39 +123,11 @@ class AnomalyRun:
 
     def record(self) -> dict[str, Any]:
         """The run in plain values of bounded size, the input of a report; without times, so that it repeats."""
-        versions = environment(self.seed, 0.0, 0.0)
-        return {
-            "title": f"Anomalies in {self.source}",
-            "data": {"rows": self.rows, "columns": len(self.profile), "source": self.source, "task": "anomalies"},
-            "columns": [{**asdict(p), "missing": p.missing / max(self.rows, 1)} for p in self.profile],
-            "warnings": plain(self.warnings),
-            "plan": encoding_plan(self.profile),
-            "anomalies": self.metrics(),
-            "environment": {key: versions[key] for key in versions if key not in ("seconds", "budget")},
-            "reproduce": self.script,
-        }
+        title = f"Anomalies in {self.source}"
+        return self._record(title, self.rows, {"anomalies": self.metrics()}, task="anomalies")
 
-    def save(
-        self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
-    ) -> Path:
-        """Write model.epi and anomalies.csv into a folder, both or none.
-
-        Parameters
-        ----------
-        directory : str or path
-            Is created; its parent has to exist.
-        more : dict of callables, optional
-            Further files by name, each a function that writes to the path it is given.
-
-        Returns
-        -------
-        Path
-        """
-        files: dict[str, Callable[[Path], None]] = {
-            "model.epi": lambda path: save(self.model, path),
-            "anomalies.csv": self._write_rows,
-        }
-        return write_folder(directory, {**files, **(more or {})})
+    def _files(self) -> dict[str, Callable[[Path], None]]:
+        return {"model.epi": lambda path: save(self.model, path), "anomalies.csv": self._write_rows}
 
     def _write_rows(self, path: Path) -> None:
         why = dict(zip(self.order.tolist(), self.reasons, strict=True))

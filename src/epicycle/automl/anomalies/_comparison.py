@@ -41,7 +41,7 @@ def by_labels(
     """(figures of the candidates, the best first; those that could not be fitted).
 
     Each is fitted to the normal rows of one half, its threshold is chosen by the labels of that half, and the other
-    half is judged; then the halves change places.
+    half is scored; then the halves change places.
     """
     order = stream(seed, "halves").permutation(len(odd))
     half = np.zeros(len(odd), dtype=bool)

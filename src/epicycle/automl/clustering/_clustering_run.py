@@ -5,25 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from epicycle.automl._output import TABLE_DOCS, write_folder
-from epicycle.automl._training_run import encoding_plan, environment, write_text
+from epicycle.automl._table_run import ProfiledTableRun
+from epicycle.automl._training_run import write_text
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.automl.tables._table_model import TableModel
-from epicycle.core._docs import documented
 from epicycle.io import save
 from epicycle.report._plain import plain
 
 
 @dataclass(repr=False)
-class ClusteringRun:
-    """Result of :func:`epicycle.cluster_table`.
+class ClusteringRun(ProfiledTableRun):
+    """Result of :func:`epicycle.cluster_table`; `save` writes model.epi, clusters.csv, clusters.json and cluster.py.
 
     Attributes
     ----------
@@ -94,8 +93,6 @@ class ClusteringRun:
         ]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def metrics(self) -> dict[str, Any]:
         """The numbers in plain values, as clusters.json has them; the same for the same seed."""
         return {
@@ -118,28 +115,16 @@ class ClusteringRun:
 
     def record(self) -> dict[str, Any]:
         """The run in plain values of bounded size, the input of a report; without times, so that it repeats."""
-        rows = max(len(self.labels), 1)
-        versions = environment(self.seed, 0.0, 0.0)
-        return {
-            "title": f"Clusters of {os.path.basename(self.source) or self.source}",
-            "data": {
-                "rows": len(self.labels),
-                "columns": len(self.profile),
-                "source": self.source,
-                "task": "clustering",
-            },
-            "columns": [{**asdict(p), "missing": p.missing / rows} for p in self.profile],
-            "warnings": plain(self.warnings),
-            "plan": encoding_plan(self.profile),
+        content = {
             "clustering": {
                 **plain(self.metrics()),
                 "embedding": self.embedding,
                 "outlines": self._outlines(),
                 "certificate": plain(self.model_.certificate_),
-            },
-            "environment": {key: versions[key] for key in versions if key not in ("seconds", "budget")},
-            "reproduce": self.script,
+            }
         }
+        title = f"Clusters of {os.path.basename(self.source) or self.source}"
+        return self._record(title, len(self.labels), content, task="clustering")
 
     def _outlines(self) -> list[dict[str, Any]]:
         """Silhouettes of each cluster, falling, at no more than 60 places."""
@@ -154,18 +139,13 @@ class ClusteringRun:
             )
         return found
 
-    @documented(TABLE_DOCS)
-    def save(
-        self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
-    ) -> Path:
-        """Write model.epi, clusters.csv, clusters.json and cluster.py into a folder, all of them or none."""
-        files: dict[str, Callable[[Path], None]] = {
+    def _files(self) -> dict[str, Callable[[Path], None]]:
+        return {
             "model.epi": lambda path: save(self.model_, path),
             "clusters.csv": self._write_clusters,
             "clusters.json": lambda path: write_text(path, json.dumps(plain(self.metrics()), indent=2) + "\n"),
             "cluster.py": lambda path: write_text(path, self.script),
         }
-        return write_folder(directory, {**files, **(more or {})})
 
     def _write_clusters(self, path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:

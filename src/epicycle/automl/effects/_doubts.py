@@ -46,7 +46,7 @@ def _arms(run: EffectRun) -> list[str]:
         where = f" ({run.overlap['region']})" if run.overlap.get("region") else ""
         out.append(
             f"For {outside:.0%} of the rows one arm has hardly any like them{where}: there the effect is extrapolated, "
-            "and would be wrong if the arms differ there in another way than elsewhere."
+            "and would be wrong if the arms differ there in another way than on the other rows."
         )
     uneven = [row for row in run.balance if abs(row["after"]) > 0.1]
     if uneven:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epicycle.automl._output import write_folder
-from epicycle.automl._training_run import encoding_plan, environment, write_text
+from epicycle.automl._table_run import ProfiledTableRun
+from epicycle.automl._training_run import write_text
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.report._plain import plain
 
 
 @dataclass(repr=False)
-class EffectRun:
-    """Result of :func:`epicycle.effect_table`.
+class EffectRun(ProfiledTableRun):
+    """Result of :func:`epicycle.effect_table`; `save` writes effect.json and effect.py.
 
     Attributes
     ----------
@@ -110,8 +109,6 @@ class EffectRun:
         lines += ["wrong if:", *(f"  - {doubt}" for doubt in self.doubts)]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def contrast_lines(self) -> list[str]:
         """The contrasts in words, one a line."""
         head = f"each value of {self.treatment} against {self.levels[0]}, intervals for all at once:"
@@ -135,42 +132,11 @@ class EffectRun:
 
     def record(self) -> dict[str, Any]:
         """The run in plain values of bounded size, the input of a report; without times, so that it repeats."""
-        versions = environment(self.seed, 0.0, 0.0)
+        title = f"Effect of {self.treatment} on {self.outcome}"
+        return self._record(title, self.rows, {"effect": self.metrics()}, target=self.outcome, task="effect")
+
+    def _files(self) -> dict[str, Callable[[Path], None]]:
         return {
-            "title": f"Effect of {self.treatment} on {self.outcome}",
-            "data": {
-                "rows": self.rows,
-                "columns": len(self.profile),
-                "source": self.source,
-                "target": self.outcome,
-                "task": "effect",
-            },
-            "columns": [{**asdict(p), "missing": p.missing / max(self.rows, 1)} for p in self.profile],
-            "warnings": plain(self.warnings),
-            "plan": encoding_plan(self.profile),
-            "effect": self.metrics(),
-            "environment": {key: versions[key] for key in versions if key not in ("seconds", "budget")},
-            "reproduce": self.script,
-        }
-
-    def save(
-        self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
-    ) -> Path:
-        """Write effect.json and effect.py into a folder, both or none.
-
-        Parameters
-        ----------
-        directory : str or path
-            Is created; its parent has to exist.
-        more : dict of callables, optional
-            Further files by name, each a function that writes to the path it is given.
-
-        Returns
-        -------
-        Path
-        """
-        files: dict[str, Callable[[Path], None]] = {
             "effect.json": lambda path: write_text(path, json.dumps(self.metrics(), indent=2) + "\n"),
             "effect.py": lambda path: write_text(path, self.script),
         }
-        return write_folder(directory, {**files, **(more or {})})

@@ -13,7 +13,7 @@ from epicycle.metrics import catalogue_coverage, mean_average_precision_at_k, nd
 from epicycle.recommend import CollaborativeFiltering
 
 Array = np.ndarray
-_LISTED_USERS = 5_000  # users whose lists are judged
+_LISTED_USERS = 5_000  # users whose lists are evaluated
 
 
 @dataclass(frozen=True)

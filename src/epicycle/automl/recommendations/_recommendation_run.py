@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epicycle.automl._output import write_folder
-from epicycle.automl._training_run import environment
+from epicycle.automl._table_run import TableRun
 from epicycle.recommend import CollaborativeFiltering
 from epicycle.report._plain import plain
 
@@ -18,8 +16,8 @@ _IN_REPORT = 20  # users whose lists are in the report
 
 
 @dataclass(repr=False)
-class RecommendationRun:
-    """Result of :func:`epicycle.recommend_table`.
+class RecommendationRun(TableRun):
+    """Result of :func:`epicycle.recommend_table`; `save` writes recommendations.csv and model.epi.
 
     Attributes
     ----------
@@ -94,8 +92,6 @@ class RecommendationRun:
         lines += [f"  {row['name']:<34} {row['rmse']:.4g}" for row in self.candidates[:8]]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def metrics(self) -> dict[str, Any]:
         """The numbers in plain values; the same for the same seed."""
         certificate = self.model.certificate_
@@ -123,31 +119,14 @@ class RecommendationRun:
 
     def record(self) -> dict[str, Any]:
         """The run in plain values of bounded size, the input of a report; without times, so that it repeats."""
-        versions = environment(self.seed, 0.0, 0.0)
         return {
             "title": f"Recommendations from {self.source}",
             "recommendations": self.metrics(),
-            "environment": {key: versions[key] for key in versions if key not in ("seconds", "budget")},
+            "environment": self._environment(),
         }
 
-    def save(
-        self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
-    ) -> Path:
-        """Write recommendations.csv and model.epi into a folder, both or none.
-
-        Parameters
-        ----------
-        directory : str or path
-            Is created; its parent has to exist.
-        more : dict of callables, optional
-            Further files by name, each a function that writes to the path it is given.
-
-        Returns
-        -------
-        Path
-        """
-        files = {"recommendations.csv": self._write_lists, "model.epi": self.model.save, **(more or {})}
-        return write_folder(directory, files)
+    def _files(self) -> dict[str, Callable[[Path], None]]:
+        return {"recommendations.csv": self._write_lists, "model.epi": self.model.save}
 
     def _write_lists(self, path: Path) -> None:
         named = any(a != str(b) for row in self.lists for a, b in zip(row["names"], row["items"], strict=True))

@@ -153,7 +153,7 @@ class MultivariateT:
         return self.location if self.df > 1 else np.full(self.location.shape, np.nan)
 
     def variance(self) -> np.ndarray:
-        """The covariance matrix; infinite on the diagonal and NaN elsewhere where there is none."""
+        """The covariance matrix; infinite on the diagonal and NaN in the other entries where there is none."""
         if self.df > 2:
             return np.asarray(self.df / (self.df - 2) * self.scale)
         return np.where(np.eye(len(self.location), dtype=bool), np.inf if self.df > 1 else np.nan, np.nan)

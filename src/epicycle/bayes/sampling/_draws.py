@@ -43,7 +43,7 @@ class Draws(Saved, Mapping[str, Array]):
         Of every draw its log-density, acceptance, step size, tree depth, steps, divergence and energy.
     method : str
         The sampler.
-    judged : tuple of str
+    checked : tuple of str
         The parameters that the certificate is about.
     step_sizes : ndarray of shape (n_chains,)
         What the warm-up ended with.
@@ -68,7 +68,7 @@ class Draws(Saved, Mapping[str, Array]):
         statistics: Mapping[str, Array],
         *,
         method: str,
-        judged: tuple[str, ...] | None = None,
+        checked: tuple[str, ...] | None = None,
         step_sizes: Array | None = None,
         metrics: Array | None = None,
         complete: bool = True,
@@ -81,7 +81,7 @@ class Draws(Saved, Mapping[str, Array]):
         self.n_chains, self.n_draws = next(iter(shapes))
         self.statistics = {name: np.asarray(x) for name, x in statistics.items()}
         self.method, self.complete, self.message = method, complete, message
-        self.judged = tuple(self._values) if judged is None else tuple(judged)
+        self.checked = tuple(self._values) if checked is None else tuple(checked)
         self.step_sizes = np.full(self.n_chains, np.nan) if step_sizes is None else np.asarray(step_sizes)
         self.metrics = np.empty((self.n_chains, 0)) if metrics is None else np.asarray(metrics)
 
@@ -116,9 +116,9 @@ class Draws(Saved, Mapping[str, Array]):
     def certificate_(self) -> SamplingCertificate:
         """Whether the chains have mixed."""
         # Entries that cannot vary, such as the diagonal of a correlation matrix, say nothing.
-        varies = {name: ~_constant(self[name]) for name in self.judged}
+        varies = {name: ~_constant(self[name]) for name in self.checked}
         if any(v.any() for v in varies.values()):
-            parts = [[d[varies[name]] for d in self._diagnosed[name]] for name in self.judged]
+            parts = [[d[varies[name]] for d in self._diagnosed[name]] for name in self.checked]
             r_hats, bulk, tail = (np.concatenate([p[k].ravel() for p in parts]) for k in range(3))
             r_hat = float(np.max(r_hats))  # nan, where one is, holds for nothing
             ess = float(np.min(np.concatenate([bulk, tail])))
@@ -179,7 +179,7 @@ class Draws(Saved, Mapping[str, Array]):
             self.message,
         )
 
-    # ------------------------------------------------------------------------------------------------- elsewhere
+    # ------------------------------------------------------------------------------------------------- other forms
 
     @property
     def plot(self) -> DrawsPlot:
@@ -203,7 +203,7 @@ class Draws(Saved, Mapping[str, Array]):
             "values": dict(self._values),
             "statistics": dict(self.statistics),
             "method": self.method,
-            "judged": self.judged,
+            "judged": self.checked,
             "step_sizes": self.step_sizes,
             "metrics": self.metrics,
             "complete": self.complete,

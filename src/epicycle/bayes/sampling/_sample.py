@@ -243,14 +243,14 @@ def _collect(model: Model, method: str, running: list[Chain], outcome: Outcome, 
     values = model.parameters.constrain(np.stack([chain.draws[:n] for chain in kept]))
     statistics = np.stack([chain.statistics[:n] for chain in kept])
     size = model.parameters.size
-    # A chain that was stopped has not said what it learnt.
+    # A chain that was stopped has not returned what it learnt.
     shape = (size, size) if dense and method in ("nuts", "hmc", "metropolis") else (size,)
     metrics = [chain.metric.reshape(shape) if chain.metric.size else np.full(shape, np.nan) for chain in kept]
     return Draws(
         {**values, **model.derived(values)},
         {name: statistics[..., i] for i, name in enumerate(STATISTICS)},
         method=method,
-        judged=tuple(values),
+        checked=tuple(values),
         step_sizes=np.array([chain.step_size for chain in kept]),
         metrics=np.stack(metrics),
         complete=not message,

@@ -18,7 +18,7 @@ from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.stats._class_scatter import dense_rows
 
-#: Rows for each centre after which those with few are put elsewhere, and the largest share of a batch that they take.
+#: Rows for each centre after which those with few are moved, and the largest share of a batch that they take.
 ROWS_BETWEEN, MOST_OF_A_BATCH = 10, 0.5
 
 

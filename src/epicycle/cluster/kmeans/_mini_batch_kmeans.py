@@ -64,11 +64,11 @@ class MiniBatchKMeans(CenterModel):
     max_no_improvement : int or None, default=10
         Ends after so many batches in a row without an improvement of the smoothed distortion; None is never.
     init_size : int or None, default=None
-        Rows among which first centres are found and judged; None is three batches, or 3k where that is more.
+        Rows among which first centres are found and compared; None is three batches, or 3k where that is more.
     n_init : "auto" or int, default="auto"
         Starts, of which the best on those rows is kept; "auto" is 3 for "random" or a callable, otherwise 1.
     reassignment_ratio : float, default=0.01
-        Share of the largest weight below which a centre is put elsewhere; 0 is never.
+        Share of the largest weight below which a centre is moved to another row; 0 is never.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class MiniBatchKMeans(CenterModel):
     # ------------------------------------------------------------------------------------------- parts of a fit
 
     def _first(self, X: Any, data: Data, n_rows: int) -> Stream:
-        """The best of the starts, judged on a sample of the rows."""
+        """The best of the starts, compared on a sample of the rows."""
         k, p = int(self.n_clusters), data.n_features
         size, starts = self._sample_size(n_rows), self._n_starts()
         if not isinstance(self.init, str) and not callable(self.init):

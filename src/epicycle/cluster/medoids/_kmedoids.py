@@ -158,7 +158,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             rounds_from=lambda start: work.rounds(start, given),
             shown=lambda medoids: medoids.astype(np.float64),
             scale=work.scale(),
-            judge=work.cost if sampling else None,
+            criterion=work.cost if sampling else None,
         )
         run = descent.best(monitor, seed, state)
         self._keep(data, metric, np.resize(run.centers, int(self.n_clusters)))

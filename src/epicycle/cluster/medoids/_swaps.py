@@ -46,7 +46,7 @@ class Problem:
         return np.asarray(self.rows[medoids])
 
     def _build_from_samples(self, k: int, rng: np.random.Generator) -> np.ndarray:
-        """BUILD, in which every next medoid comes from a sample of 10 + sqrt(n) rows, and is judged on it (LAB)."""
+        """BUILD, in which every next medoid comes from a sample of 10 + sqrt(n) rows, and is evaluated on it (LAB)."""
         n = len(self.rows)
         size = min(n, 10 + int(np.ceil(np.sqrt(n))))
         nearest, free = np.full(n, np.inf), np.ones(n, dtype=bool)

@@ -90,7 +90,7 @@ class KModes(CategoryModel):
     def _cut(self, X: Any, sample_weight: Any = None, *, fit: bool = False) -> Any:
         if fit:
             self.bins_ = learn_bins(X, sample_weight, self.n_bins)
-        return cut(X, self.bins_)
+        return binned(X, self.bins_)
 
     def _category_columns(self, X: Any) -> list[int]:
         return list(range(X.shape[1])) if len(getattr(X, "shape", ())) == 2 else []
@@ -126,7 +126,7 @@ def learn_bins(X: Any, weight: Any, n_bins: int) -> Bins:
     return bins
 
 
-def cut(X: Any, bins: Bins) -> Any:
+def binned(X: Any, bins: Bins) -> Any:
     """X with the numbers of binned columns replaced by the upper end of their bin."""
     if not bins or not (is_frame(X) or isinstance(X, np.ndarray)):
         return X

@@ -21,7 +21,7 @@ class MDP:
     r"""Finite Markov decision process :math:`(S, A, P_{sa}, \gamma, R)`.
 
     From state :math:`s` an action :math:`a` leads to state :math:`s'` with probability :math:`P_{sa}(s')`. A policy
-    :math:`\pi` is judged by the value of its states,
+    :math:`\pi` is measured by the value of its states,
 
     .. math:: V^\pi(s) = \mathrm{E}\Big[\sum_{t \ge 0} \gamma^t R(s_t, a_t) \,\Big|\, s_0 = s, \pi\Big],
               \qquad V^*(s) = \max_a \Big\{ R(s, a) + \gamma \sum_{s'} P_{sa}(s') V^*(s') \Big\} .

@@ -84,7 +84,7 @@ class DictionaryLearner(SparseCoding):
         value = sums.value(D, alpha)
         moved = swept(sums.A, sums.B, D, bool(self.positive_dict), 1)
         gain = max(value - sums.value(moved, alpha), 0.0)
-        return value, judged(sums.gap, gain, value, tolerance)
+        return value, gap_certificate(sums.gap, gain, value, tolerance)
 
     # ------------------------------------------------------------------------------------------- start
 
@@ -166,7 +166,7 @@ def given_array(A: Any, shape: tuple[int, int], name: str) -> np.ndarray:
     return found
 
 
-def judged(gap: float, gain: float, value: float, tolerance: float) -> Certificate:
+def gap_certificate(gap: float, gain: float, value: float, tolerance: float) -> Certificate:
     """The possible gain of the two halves, as a certificate."""
     left = (gap + gain) / value if value > 0 else 0.0
     words = (

@@ -162,7 +162,7 @@ class MiniBatchNMF(NonNegativeFactors):
                 break
         if self.fresh_restarts:
             rows = np.asarray(self._solved(data, Ht, by, self._transform_steps()), dtype=np.float64)
-        certificate, divergence = self._judged(data, rows, Ht, by, extent, watch.first * extent.weight)
+        certificate, divergence = self._evidence(data, rows, Ht, by, extent, watch.first * extent.weight)
         self.reconstruction_err_ = float(np.sqrt(2 * max(divergence, 0.0)))
         self._publish(Ht, data)
         # All passes are made, and a round over all rows would gain next to nothing: that is an end too.
@@ -171,7 +171,7 @@ class MiniBatchNMF(NonNegativeFactors):
         self._conclude(Solution(Ht.ravel(), watch.smoothed, monitor.history(), certificate, passes, reason))
         return np.asarray(rows.astype(self.components_.dtype))
 
-    def _judged(
+    def _evidence(
         self, data: ArrayData, rows: np.ndarray, Ht: np.ndarray, by: Divergence, extent: Extent, scale: float
     ) -> tuple[Certificate, float]:
         """(what one full round would gain, the divergence now)."""

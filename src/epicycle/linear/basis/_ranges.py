@@ -1,7 +1,7 @@
 """Ranges and quantiles of the columns of X, wherever the rows are: what places a basis on its data.
 
 A quantile here is an element of the data: the smallest x with at least a share q of the weight at or below it. In
-memory it is found by sorting, elsewhere by counting digits, with the same result.
+memory it is found by sorting, in files and on Dask by counting digits, with the same result.
 """
 
 from __future__ import annotations

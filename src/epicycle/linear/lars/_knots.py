@@ -20,8 +20,10 @@ from epicycle.linear.lasso._solver import ColumnSolver, LassoSolver, MomentSolve
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 #: Violations of a condition that are rounding, in units of EPS |x_j| (|y| + sum_k |x_k w_k|).
 ROUNDED = 64.0
-#: Knots that are multiplied by a Gram matrix, or by columns, together.
+#: Knots that are multiplied by a Gram matrix together.
 KNOTS_PER_BLOCK = 16
+#: Knots for which columns are read together; each of them holds a number for every column.
+KNOTS_PER_PASS = 8
 #: Residuals that are held at a time, as a share of the columns of X: a quarter of its memory where it is dense.
 SHARE_OF_X = 0.25
 #: Columns that are looked at for every knot of a stretch, where no more of them may be above alpha.
@@ -130,8 +132,8 @@ def _from_columns(
             design.subtract(used, np.ascontiguousarray(W[:, 0]), r)
         c_stop = last if stop == end else _correlations(solver, R[-1:], None)[0]
         near = _near(solver, alphas[start : stop + 1], R, c, c_stop)
-        for first in range(start, stop + (stop == end), KNOTS_PER_BLOCK):
-            block = slice(first - start, min(first - start + KNOTS_PER_BLOCK, len(R) - (stop < end)))
+        for first in range(start, stop + (stop == end), KNOTS_PER_PASS):
+            block = slice(first - start, min(first - start + KNOTS_PER_PASS, len(R) - (stop < end)))
             used, W = record.block(first, start + block.stop)
             columns = np.unique(np.concatenate([used, *near[block]]))
             C = _correlations(solver, R[block], columns).T
@@ -192,7 +194,7 @@ def lasso_gaps(knots: Knots) -> np.ndarray:
     dual = s * (knots.squares + knots.inner) - s * s * knots.squares / 2
     gaps = np.maximum(value - np.maximum(dual, 0.0), 0.0)
     # Where alpha comes close to the rounding of the longest columns, no scale of the residuals proves anything. A knot
-    # that keeps all conditions to this rounding is judged by what it can gain: sum_j g_j w_j, to first order.
+    # that keeps all conditions to this rounding is measured by what it can gain: sum_j g_j w_j, to first order.
     return np.asarray(np.where(knots.misses <= ROUNDED, np.minimum(gaps, 2 * knots.first_order), gaps))
 
 

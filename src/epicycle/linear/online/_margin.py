@@ -217,7 +217,7 @@ class Separation(StoppingRule):
     from_zero : bool
         Whether the weights are the sum of the mistakes of this fit.
     otherwise : StoppingRule, optional
-        Decides in place of all this; separation is then only watched.
+        Decides in place of all this; separation is then only monitored.
     """
 
     def __init__(

@@ -207,10 +207,10 @@ class TrialRunner:
         trials = []
         for t in range(len(rows)):
             predicted = shown[:, t, 0] if data.y.ndim == 1 else shown[:, t]
-            trials.append(self._judged(predicted))
+            trials.append(self._evaluated(predicted))
         return trials
 
-    def _judged(self, predicted: np.ndarray) -> Trial:
+    def _evaluated(self, predicted: np.ndarray) -> Trial:
         y = self.data.y
         inliers = self.loss(y, predicted) <= self.threshold
         own = None if self.data.weight is None else self.data.weight[inliers]

@@ -90,7 +90,7 @@ def stochastic(
         The step eta (c or a in the schedules). By default 1 / L for "sgd" and "momentum", with L the largest curvature
         seen along a few gradients; for the others a number that suits parameters of the order of one.
     schedule : {"adaptive", "constant", "inverse", "inverse-scaling", "1/sqrt"}
-        eta judged after each epoch, fixed, c / t, a / (b + t), or c / sqrt(t), where t counts moves.
+        eta adapted after each epoch, fixed, c / t, a / (b + t), or c / sqrt(t), where t counts moves.
     offset : float
         The b of "inverse-scaling".
     batch_size : int

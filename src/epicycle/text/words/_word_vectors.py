@@ -1,4 +1,4 @@
-"""`WordVectors`: vectors of words made elsewhere, and files of word2vec."""
+"""`WordVectors`: vectors of words from other programs, and files of word2vec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 class WordVectors(WordSearch, Saved):
-    """Words with their vectors, made elsewhere or read from a file.
+    """Words with their vectors, made by another program or read from a file.
 
     Parameters
     ----------
