@@ -5,11 +5,15 @@ import matplotlib.pyplot as plt
 FLOORS = [
     ("cli", "the command epicycle", "tools"),
     ("automl, diagnose, select", "the training command, diagnoses, selection and validation", "tools"),
-    ("theory, plot, online, report", "bounds, figures, online evaluation, reports", "tools"),
+    ("online, plot, theory, report", "online evaluation, figures, bounds, reports", "tools"),
     ("causal, control", "learning what actions do: any family below is a part of them", "methods"),
     ("anomaly", "rows unlike the others: uses trees, neighbours, mixtures, components", "methods"),
-    ("ensemble manifold mixture recommend text", "methods that use other families", "methods"),
-    ("linear kernel svm gp cluster hmm tree", "one package a family; none imports another", "methods"),
+    ("discriminant, ensemble, manifold,\nmixture, recommend, text", "families that use those below", "methods"),
+    (
+        "bayes, cluster, decomposition, gp,\nhmm, kernel, linear, naive_bayes,\nneighbors, nets, svm, tree",
+        "one package a family; none imports another",
+        "methods",
+    ),
     ("metrics", "criteria and stability of clusterings, distances of tables and graphs", "mathematics"),
     ("spatial", "distances by name, exact search for near rows", "mathematics"),
     ("kernels", "kernel functions, shared by svm, gp, cluster and kernel", "mathematics"),
@@ -32,17 +36,20 @@ COLOURS = {
     "ground": "#BBBBBB",
 }
 
-figure, ax = plt.subplots(figsize=(10.4, 6.4), layout="constrained")
-for i, (name, what, group) in enumerate(reversed(FLOORS)):
-    ax.barh(i, 1, height=0.82, color=COLOURS[group], alpha=0.35, edgecolor=COLOURS[group])
-    ax.text(0.012, i, name, va="center", weight="bold", family="monospace", fontsize=8.5)
-    ax.text(0.45, i, what, va="center", fontsize=9)
-groups = [group for *_, group in reversed(FLOORS)]
-for group in dict.fromkeys(groups):
-    rows = [i for i, name in enumerate(groups) if name == group]
+figure, ax = plt.subplots(figsize=(10.4, 7.2), layout="constrained")
+top, middles = 0.0, {}
+for name, what, group in reversed(FLOORS):
+    height = 0.45 + 0.55 * (name.count("\n") + 1)
+    middle = top + height / 2
+    ax.barh(middle, 1, height=height - 0.18, color=COLOURS[group], alpha=0.35, edgecolor=COLOURS[group])
+    ax.text(0.012, middle, name, va="center", weight="bold", family="monospace", fontsize=8.5)
+    ax.text(0.45, middle, what, va="center", fontsize=9)
+    middles.setdefault(group, []).append(middle)
+    top += height
+for group, rows in middles.items():
     ax.text(1.012, sum(rows) / len(rows), group, va="center", color="0.25", style="italic")
-ax.annotate("", (-0.03, -0.3), (-0.03, len(FLOORS) - 0.7), arrowprops={"arrowstyle": "-|>", "color": "0.3"})
-ax.text(-0.05, len(FLOORS) / 2 - 0.5, "imports", rotation=90, ha="right", va="center", color="0.3")
-ax.set(xlim=(-0.06, 1.15), ylim=(-0.6, len(FLOORS) - 0.4))
+ax.annotate("", (-0.03, 0.2), (-0.03, top - 0.2), arrowprops={"arrowstyle": "-|>", "color": "0.3"})
+ax.text(-0.05, top / 2, "imports", rotation=90, ha="right", va="center", color="0.3")
+ax.set(xlim=(-0.06, 1.15), ylim=(-0.1, top + 0.1))
 ax.axis("off")
 plt.show()
