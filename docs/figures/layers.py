@@ -7,7 +7,7 @@ FLOORS = [
     ("automl, diagnose, select", "the training command, diagnoses, selection and validation", "tools"),
     ("online, plot, theory, report", "online evaluation, figures, bounds, reports", "tools"),
     ("causal, control", "learning what actions do: any family below is a part of them", "methods"),
-    ("anomaly", "rows unlike the others: uses trees, neighbours, mixtures, components", "methods"),
+    ("anomaly", "rows unlike the others: trees, neighbours, mixtures", "methods"),
     ("discriminant, ensemble, manifold,\nmixture, recommend, text", "families that use those below", "methods"),
     (
         "bayes, cluster, decomposition, gp,\nhmm, kernel, linear, naive_bayes,\nneighbors, nets, svm, tree",

@@ -10,7 +10,7 @@ import epicycle as ep
 from epicycle import _native
 from epicycle.optim import check_gradient
 from epicycle.recommend import CollaborativeFiltering
-from epicycle.recommend._alternating import MemoryEquations, Model, Penalty
+from epicycle.recommend._alternating import MemoryEquations, Model, SidePenalty
 from epicycle.recommend._joint_gradient import JointObjective
 from epicycle.recommend._ratings import Ratings
 
@@ -72,7 +72,7 @@ def test_the_objective_is_its_definition_and_never_rises(ratings):
 def test_the_joint_gradient_is_the_derivative(ratings):
     pairs, value = ratings[0][:60] % 8, ratings[1][:60]
     coded = Ratings(pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32), value, None, 8, 8)
-    penalties = Penalty(0.1, 2.0, np.arange(1.0, 9)), Penalty(0.1, 2.0, np.arange(2.0, 10))
+    penalties = SidePenalty(0.1, 2.0, np.arange(1.0, 9)), SidePenalty(0.1, 2.0, np.arange(2.0, 10))
     for bias, curvature in ((True, None), (False, np.abs(value))):
         equations = MemoryEquations(coded.grouped(value, curvature), penalties, everywhere=not bias)
         model = Model(np.random.default_rng(3).normal(size=16 * (2 + bias)), 8, 8, 2, bias)

@@ -195,7 +195,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         """
         X, lengths = joined(X, lengths)
         data = self._fit_data(X, None, None, target="none", check_finite=False, missing=True)
-        sequences = as_sequences(self._rows_of(data), lengths, groups, sequence_weight)
+        sequences = as_sequences(self._observations(data), lengths, groups, sequence_weight)
         _refuse_lengths_as_y(y, len(sequences.X))
         self._require_memory(*sequences.X.shape)
         emission = self._emission(sequences.X)
@@ -222,7 +222,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         self._conclude(solution)
         return self
 
-    def _rows_of(self, data: Data) -> np.ndarray:
+    def _observations(self, data: Data) -> np.ndarray:
         if not isinstance(data, ArrayData):
             raise DataTypeError(f"X: {type(self).__name__} needs its sequences in memory, got {type(data).__name__}")
         X = np.asarray(data.X, dtype=np.float64)
@@ -298,7 +298,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         """(model, sequences, parameters, log-densities) of new rows."""
         self._check_fitted()
         X, lengths = joined(X, lengths)
-        sequences = as_sequences(self._rows_of(self._predict_data(X, missing=True)), lengths, groups)
+        sequences = as_sequences(self._observations(self._predict_data(X, missing=True)), lengths, groups)
         emission, parameters = self._fitted()
         emission.check(sequences.X)
         model = ChainModel(emission)

@@ -33,7 +33,7 @@ _PASS_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
-class Penalty:
+class SidePenalty:
     """Penalties of the rows of one side: row u has scale[u] * factor on factors and `bias` on its bias."""
 
     factor: float
@@ -98,7 +98,7 @@ class Step(NamedTuple):
 class Equations(ABC):
     """The regressions of both sides; side 0 are the users, side 1 the items."""
 
-    penalties: tuple[Penalty, Penalty]
+    penalties: tuple[SidePenalty, SidePenalty]
 
     @abstractmethod
     def half_step(self, model: Model, side: int) -> Step:
@@ -126,7 +126,7 @@ class MemoryEquations(Equations):
     """
 
     entries: tuple[Entries, Entries]
-    penalties: tuple[Penalty, Penalty]
+    penalties: tuple[SidePenalty, SidePenalty]
     everywhere: bool = False
     constant: float = 0.0
     steps: int = 0
@@ -177,7 +177,7 @@ class ClusterEquations(Equations):
 
     data: DaskData
     offset: Array
-    penalties: tuple[Penalty, Penalty]
+    penalties: tuple[SidePenalty, SidePenalty]
 
     def _moments(self, model: Model, side: int) -> Array:
         """Second moments of (partner's factors, 1, target) for every row of the side."""

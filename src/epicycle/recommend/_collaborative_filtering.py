@@ -27,7 +27,7 @@ from epicycle.recommend._alternating import (
     Equations,
     MemoryEquations,
     Model,
-    Penalty,
+    SidePenalty,
     alternate,
     gradient_certificate,
 )
@@ -249,13 +249,13 @@ class CollaborativeFiltering(FactorModel):
             "ratings, as y or in a column of X; ids in files and on a cluster come with a column of ratings"
         )
 
-    def _penalties(self, totals: tuple[Array, Array]) -> tuple[Penalty, Penalty]:
+    def _penalties(self, totals: tuple[Array, Array]) -> tuple[SidePenalty, SidePenalty]:
         reg = float(_PENALTIES[self.method] if self.reg is None else self.reg)
         bias = float(self.bias_reg)
         weighted = self.weighted_reg and self.method in ("als", "gradient")
         # Without ratings the parameters are zero, whatever the penalty.
         scales = [np.where(t > 0, t, 1.0) if weighted else np.ones(len(t)) for t in totals]
-        return Penalty(reg, bias, scales[0]), Penalty(reg, bias, scales[1])
+        return SidePenalty(reg, bias, scales[0]), SidePenalty(reg, bias, scales[1])
 
     def _means(self, totals: Array, sums: Array) -> None:
         """Set m from the weights and weighted ratings of every item."""
@@ -380,7 +380,7 @@ class CollaborativeFiltering(FactorModel):
         model.items[:, :k] = features
         users = equations.penalties[0]
         # The intercept of a user is not penalised; that of a user without ratings is zero.
-        equations.penalties = Penalty(users.factor, 0.0, users.scale), Penalty(0.0, 0.0, np.zeros(m))
+        equations.penalties = SidePenalty(users.factor, 0.0, users.scale), SidePenalty(0.0, 0.0, np.zeros(m))
         empty = np.diff(equations.entries[0].start) == 0
         scale = float(np.sqrt(equations.half_step(model, 0).size))
         model.users[empty] = 0.0

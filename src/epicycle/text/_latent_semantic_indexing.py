@@ -24,7 +24,7 @@ from epicycle.linalg._leading_eigenpairs import largest_outside, leading_eigenpa
 from epicycle.linalg._signs import oriented
 from epicycle.text._count_vectorizer import CountVectorizer
 from epicycle.text._documents import Lines
-from epicycle.text._tfidf_transformer import document_frequencies, inverse_frequencies, rows_of, weighed
+from epicycle.text._tfidf_transformer import csr_rows, document_frequencies, inverse_frequencies, weighed
 from epicycle.text._tfidf_vectorizer import TfidfVectorizer
 
 _MOST_PRODUCTS = 300
@@ -324,7 +324,7 @@ def _in_memory(Z: Any) -> np.ndarray:
 
 
 def _weighed_rows(X: Any, how: tuple[np.ndarray, bool] | None) -> Any:
-    rows = rows_of(X)
+    rows = csr_rows(X)
     return rows if how is None else weighed(rows, how[0], sublinear=how[1], norm="l2", n_jobs=1)
 
 

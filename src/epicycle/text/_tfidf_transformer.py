@@ -149,17 +149,17 @@ class TfidfTransformer(OneToOneFeatureMixin, TransformerMixin, Estimator, auto_w
         if not copy and sp.issparse(X) and X.format == "csr" and X.dtype in (np.float32, np.float64):
             return _align_api_if_sparse(weighed(X, idf, n_jobs=self.n_jobs, copy=False, **options))
         if isinstance(data, ArrayData):
-            return _align_api_if_sparse(weighed(rows_of(data.X), idf, n_jobs=self.n_jobs, **options))
+            return _align_api_if_sparse(weighed(csr_rows(data.X), idf, n_jobs=self.n_jobs, **options))
         return engine.map(_weighed_batch, data, idf, options, n_jobs=self.n_jobs)
 
 
-def rows_of(X: Any) -> sp.csr_array:
+def csr_rows(X: Any) -> sp.csr_array:
     """Rows as CSR of floats."""
     return sp.csr_array(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
 
 
 def _weighed_batch(batch: Batch, idf: np.ndarray | None, options: dict[str, Any]) -> np.ndarray:
-    return np.asarray(weighed(rows_of(batch.X), idf, n_jobs=1, **options).toarray())
+    return np.asarray(weighed(csr_rows(batch.X), idf, n_jobs=1, **options).toarray())
 
 
 def document_frequencies(batch: Batch) -> tuple[float, np.ndarray]:

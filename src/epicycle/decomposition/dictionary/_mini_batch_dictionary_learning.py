@@ -137,7 +137,7 @@ class MiniBatchDictionaryLearning(DictionaryLearner):
         reason = "max_iter"
         for step in range(self.n_steps_, most):
             at = (step % per_pass) * size
-            batch, before = _rows_of(data, order[at : at + size]), D.copy()
+            batch, before = _batch_of(data, order[at : at + size]), D.copy()
             cost = self._step(batch, D)
             change = float(np.linalg.norm(D - before)) / len(D)
             ended = cost is not None and watch(cost, batch.total_weight, change)
@@ -225,6 +225,6 @@ class MiniBatchDictionaryLearning(DictionaryLearner):
         return cost
 
 
-def _rows_of(data: ArrayData, rows: np.ndarray) -> Batch:
+def _batch_of(data: ArrayData, rows: np.ndarray) -> Batch:
     """Chosen rows as a batch."""
     return Batch(data.X[rows], None, None if data.weight is None else data.weight[rows], 0)

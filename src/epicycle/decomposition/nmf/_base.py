@@ -15,7 +15,7 @@ from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
-from epicycle.decomposition.nmf._divergence import NAMES, Penalty, beta_of
+from epicycle.decomposition.nmf._divergence import NAMES, FactorPenalty, beta_of
 from epicycle.decomposition.nmf._multiplicative import Divergence
 from epicycle.decomposition.nmf._starts import Extent, balanced, starting_factors
 
@@ -128,14 +128,14 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     # ------------------------------------------------------------------------------------------- start and objective
 
-    def _penalties(self, weight: float) -> tuple[Penalty, Penalty]:
+    def _penalties(self, weight: float) -> tuple[FactorPenalty, FactorPenalty]:
         """Of W for each row, and of H, for rows of this weight in all."""
         alpha_W = float(self.alpha_W)
         alpha_H = alpha_W if isinstance(self.alpha_H, str) else float(self.alpha_H)
         p, l1 = self.n_features_in_, float(self.l1_ratio)
         return (
-            Penalty(p * alpha_W * l1, p * alpha_W * (1 - l1)),
-            Penalty(weight * alpha_H * l1, weight * alpha_H * (1 - l1)),
+            FactorPenalty(p * alpha_W * l1, p * alpha_W * (1 - l1)),
+            FactorPenalty(weight * alpha_H * l1, weight * alpha_H * (1 - l1)),
         )
 
     def _divergence(self, k: int) -> Divergence:

@@ -18,7 +18,7 @@ from epicycle.core._random import stream
 from epicycle.data import ArrayData, Batch
 from epicycle.decomposition._rounds import Rounds
 from epicycle.decomposition._row_factors import RowFactors
-from epicycle.decomposition.nmf._divergence import Penalty, dense
+from epicycle.decomposition.nmf._divergence import FactorPenalty, dense
 
 SWEEPS, SHARE = 4, 0.3  # most sweeps for one product, and the share of the violation that is left to the next
 _AHEAD = 0.5  # how far the second round starts ahead of the first, in steps of H
@@ -39,7 +39,9 @@ class Factorization:
 class Halves:
     """The two half rounds, on sums over batches; W and H' are changed in place."""
 
-    def __init__(self, rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, seed: int | None) -> None:
+    def __init__(
+        self, rows: RowFactors, on_W: FactorPenalty, on_H: FactorPenalty, squares: float, seed: int | None
+    ) -> None:
         self.rows, self.on_W, self.on_H, self.squares, self.seed = rows, on_W, on_H, squares, seed
 
     def order(self, k: int, *keys: Any) -> np.ndarray:
@@ -79,7 +81,9 @@ class Halves:
 class SparseHalves(Halves):
     """The same for sparse rows in memory: by columns no dense product of all columns is ever added up."""
 
-    def __init__(self, rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, seed: int | None) -> None:
+    def __init__(
+        self, rows: RowFactors, on_W: FactorPenalty, on_H: FactorPenalty, squares: float, seed: int | None
+    ) -> None:
         super().__init__(rows, on_W, on_H, squares, seed)
         assert isinstance(rows.data, ArrayData)
         self.v, self.columns = rows.data.weight, ArrayData(sp.csr_array(rows.data.X.T))
@@ -102,7 +106,7 @@ class SparseHalves(Halves):
         return float((self.columns.X @ self.vW.sum(axis=1)).sum())
 
 
-def halves_of(rows: RowFactors, on_W: Penalty, on_H: Penalty, squares: float, seed: int | None) -> Halves:
+def halves_of(rows: RowFactors, on_W: FactorPenalty, on_H: FactorPenalty, squares: float, seed: int | None) -> Halves:
     """The half rounds for rows wherever they are."""
     kind = SparseHalves if isinstance(rows.data, ArrayData) and rows.data.sparse else Halves
     return kind(rows, on_W, on_H, squares, seed)
@@ -174,7 +178,7 @@ def _descend_sparse(
     return native.descend_sparse(batch.X, F, G, l1, order, sweeps, SHARE, batch.weight, W)
 
 
-def row_solutions(batch: Batch, Ht: np.ndarray, on_W: Penalty, tol: float, max_iter: int) -> np.ndarray:
+def row_solutions(batch: Batch, Ht: np.ndarray, on_W: FactorPenalty, tol: float, max_iter: int) -> np.ndarray:
     """The best factors of every row for this H, from zero on; a row's do not depend on the other rows."""
     W = np.zeros((batch.n_rows, Ht.shape[1]))
     G, order = Ht.T @ Ht + on_W.l2 * np.eye(Ht.shape[1]), np.arange(Ht.shape[1])

@@ -28,7 +28,7 @@ def beta_of(name: str | float) -> float:
 
 
 @dataclass(frozen=True)
-class Penalty:
+class FactorPenalty:
     """l1 |a|_1 + l2/2 |a|^2 of a factor."""
 
     l1: float

@@ -19,7 +19,7 @@ from epicycle.data import ArrayData, Batch, Data
 from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition._watch import Watch
 from epicycle.decomposition.nmf._base import NO_PROOF, NonNegativeFactors
-from epicycle.decomposition.nmf._divergence import Penalty, divergence_of, weights
+from epicycle.decomposition.nmf._divergence import FactorPenalty, divergence_of, weights
 from epicycle.decomposition.nmf._multiplicative import (
     Approximation,
     Divergence,
@@ -258,7 +258,7 @@ class MiniBatchNMF(NonNegativeFactors):
         self._fold(slopes, Ht, on_H, by)
         return cost / total
 
-    def _fold(self, slopes: Slopes, Ht: np.ndarray, on_H: Penalty, by: Divergence) -> None:
+    def _fold(self, slopes: Slopes, Ht: np.ndarray, on_H: FactorPenalty, by: Divergence) -> None:
         """Add the update of a batch to those before it, and set Ht to their quotient."""
         den = slopes.den + on_H.l1 + on_H.l2 * Ht
         num = slopes.num * (Ht if by.gamma == 1 else Ht ** (1 / by.gamma))

@@ -24,7 +24,7 @@ from epicycle.data import Batch
 from epicycle.decomposition._rounds import Rounds
 from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf._coordinate_descent import NEARLY, Factorization
-from epicycle.decomposition.nmf._divergence import Penalty, dense, divergence_of, weights
+from epicycle.decomposition.nmf._divergence import FactorPenalty, dense, divergence_of, weights
 from epicycle.decomposition.nmf._starts import Extent
 
 CHECK = 10  # rounds between two looks at the decrease
@@ -67,7 +67,7 @@ def divergence_for(extent: Extent, beta: float, k: int) -> Divergence:
     return Divergence(beta, _EPS * mean, float(np.sqrt(mean / k)))
 
 
-def growth(num: np.ndarray, den: np.ndarray, A: np.ndarray, penalty: Penalty, by: Divergence) -> np.ndarray:
+def growth(num: np.ndarray, den: np.ndarray, A: np.ndarray, penalty: FactorPenalty, by: Divergence) -> np.ndarray:
     """The factors r of the entries of A."""
     den = den + penalty.l1
     if penalty.l2 > 0 and by.beta < 2:
@@ -106,7 +106,7 @@ class Slopes:
     num: np.ndarray
     den: np.ndarray
 
-    def violation(self, A: np.ndarray, penalty: Penalty, typical: float) -> np.ndarray:
+    def violation(self, A: np.ndarray, penalty: FactorPenalty, typical: float) -> np.ndarray:
         """Violation by each row of A of  A >= 0, gradient >= 0, A * gradient = 0,  in units of the objective.
 
         Where the gradient is positive A times it; where it is negative |gradient| times A, or times the size of a
@@ -173,14 +173,14 @@ def completed(sums: Slopes, Ht: np.ndarray, beta: float) -> Slopes:
     return Slopes(sums.num, Ht @ sums.den) if beta == 2 else sums
 
 
-def move_rows(W: np.ndarray, slopes: Slopes, on_W: Penalty, by: Divergence) -> None:
+def move_rows(W: np.ndarray, slopes: Slopes, on_W: FactorPenalty, by: Divergence) -> None:
     """Update W in place."""
     W *= growth(slopes.num, slopes.den, W, on_W, by)
     by.without_dust(W, 0.999)
 
 
 def _step(
-    batch: Batch, W: np.ndarray, Ht: np.ndarray, on_W: Penalty, by: Divergence, move: bool
+    batch: Batch, W: np.ndarray, Ht: np.ndarray, on_W: FactorPenalty, by: Divergence, move: bool
 ) -> tuple[float, float, float, np.ndarray, np.ndarray]:
     """(violation in W before, divergence and penalty of W after, sums for H after)."""
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `multiply`
@@ -188,7 +188,7 @@ def _step(
 
 
 def _summed(
-    batch: Batch, W: np.ndarray, Ht: np.ndarray, on_W: Penalty, by: Divergence, move: bool
+    batch: Batch, W: np.ndarray, Ht: np.ndarray, on_W: FactorPenalty, by: Divergence, move: bool
 ) -> tuple[float, float, float, np.ndarray, np.ndarray]:
     v = weights(batch)
     slopes = Approximation(batch.X, W, Ht, by).for_rows()
@@ -203,7 +203,7 @@ def _summed(
 
 
 def multiply(
-    rows: RowFactors, Ht: np.ndarray, on_W: Penalty, on_H: Penalty, by: Divergence, run: Rounds
+    rows: RowFactors, Ht: np.ndarray, on_W: FactorPenalty, on_H: FactorPenalty, by: Divergence, run: Rounds
 ) -> Factorization:
     """Rounds until ten of them lower the divergence by little and the point is nearly stationary.
 
@@ -246,7 +246,7 @@ def multiply(
 
 
 def round_of(
-    rows: RowFactors, Ht: np.ndarray, on_W: Penalty, on_H: Penalty, by: Divergence, *, move: bool = True
+    rows: RowFactors, Ht: np.ndarray, on_W: FactorPenalty, on_H: FactorPenalty, by: Divergence, *, move: bool = True
 ) -> tuple[float, float]:
     """(divergence, penalty of W) before a round, which moves W and Ht in place unless `move` is false."""
     _, divergence, penalty, num, den = rows.step(_step, Ht, on_W, by, False)
@@ -258,7 +258,7 @@ def round_of(
 
 
 def _looked_at(
-    rows: RowFactors, Ht: np.ndarray, on_W: Penalty, on_H: Penalty, by: Divergence
+    rows: RowFactors, Ht: np.ndarray, on_W: FactorPenalty, on_H: FactorPenalty, by: Divergence
 ) -> tuple[float, float, float, float]:
     """(violation, root of twice the divergence, objective, sum of num * H) at a point, which is left as it is."""
     violation, divergence, penalty, num, den = rows.step(_step, Ht, on_W, by, False)
@@ -267,7 +267,9 @@ def _looked_at(
     return violation, float(np.sqrt(2 * max(divergence, 0.0))), divergence + penalty + on_H.of(Ht), pull
 
 
-def row_solutions(batch: Batch, Ht: np.ndarray, on_W: Penalty, by: Divergence, tol: float, max_iter: int) -> np.ndarray:
+def row_solutions(
+    batch: Batch, Ht: np.ndarray, on_W: FactorPenalty, by: Divergence, tol: float, max_iter: int
+) -> np.ndarray:
     """Factors of the rows for this H, from equal ones on; a row's do not depend on the other rows."""
     k = Ht.shape[1]
     sums = np.asarray(batch.X.sum(axis=1), dtype=np.float64).ravel()

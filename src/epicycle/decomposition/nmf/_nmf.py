@@ -21,7 +21,7 @@ from epicycle.decomposition._rounds import Rounds
 from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf import _coordinate_descent as descent, _multiplicative as multiplicative
 from epicycle.decomposition.nmf._base import MEANING, NonNegativeFactors, checked_factor
-from epicycle.decomposition.nmf._divergence import Penalty, beta_of, divergence_of
+from epicycle.decomposition.nmf._divergence import FactorPenalty, beta_of, divergence_of
 from epicycle.decomposition.nmf._starts import extent_of
 
 _MOST_SWEEPS = 100_000  # of coordinate descent on one row, which ends long before
@@ -186,13 +186,13 @@ class NMF(NonNegativeFactors):
         return engine.map(closest, data, Ht, on_W, by, tol, steps, n_jobs=self.n_jobs)
 
 
-def _nearest(batch: Batch, Ht: np.ndarray, on_W: Penalty, tol: float, most: int) -> np.ndarray:
+def _nearest(batch: Batch, Ht: np.ndarray, on_W: FactorPenalty, tol: float, most: int) -> np.ndarray:
     require_non_negative(batch)
     return descent.row_solutions(batch, Ht, on_W, tol, most).astype(batch.X.dtype)
 
 
 def closest(
-    batch: Batch, Ht: np.ndarray, on_W: Penalty, by: multiplicative.Divergence, tol: float, most: int
+    batch: Batch, Ht: np.ndarray, on_W: FactorPenalty, by: multiplicative.Divergence, tol: float, most: int
 ) -> np.ndarray:
     """W of rows by multiplicative updates."""
     require_non_negative(batch)

@@ -262,7 +262,7 @@ def path_scores(
     if name in DIRECT and plain:
         total, weight_of_rows = score_statistic(Batch(X, data.y[test], weight), params, name)
         return np.asarray(total / weight_of_rows)
-    rows = {key: _rows_of(value, test, data.n_rows) for key, value in given.items() if key != "sample_weight"}
+    rows = {key: _test_part(value, test, data.n_rows) for key, value in given.items() if key != "sample_weight"}
     if weight is not None:
         rows["sample_weight"] = weight
     y = labelled.y[test]
@@ -271,7 +271,7 @@ def path_scores(
     return np.array([scorer(model_at(of_model), X, y, **rows) for of_model in params])
 
 
-def _rows_of(value: Any, test: np.ndarray, n_rows: int) -> Any:
+def _test_part(value: Any, test: np.ndarray, n_rows: int) -> Any:
     """The part of an argument that belongs to the test rows, where it has an entry for each row."""
     return np.asarray(value)[test] if np.ndim(value) > 0 and len(value) == n_rows else value
 
