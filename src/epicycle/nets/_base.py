@@ -69,7 +69,7 @@ class NetEstimator(Estimator):
 
     @abstractmethod
     def _architecture(self, rows: Rows) -> dict[str, Any]:
-        """What `_build_module` needs, from the arguments and the data."""
+        """Input of `_build_module`, from the arguments and the data."""
 
     def _loss(self) -> Loss:
         """The loss of `optim` that is minimised."""
@@ -83,7 +83,7 @@ class NetEstimator(Estimator):
         return lambda module, batch: of_rows(module(*batch.inputs), batch.target)
 
     def _training_options(self, rows: Rows) -> TrainingOptions:
-        """How the module is trained, from the constructor arguments of the fields' names."""
+        """Options of the training, from the constructor arguments of the fields' names."""
         names = set(TrainingOptions.__dataclass_fields__) & set(vars(self))
         given = {name: vars(self)[name] for name in names}
         return TrainingOptions(**given, step_size=max(1, math.ceil(given["max_iter"] / 3)))
@@ -313,7 +313,7 @@ class NetEstimator(Estimator):
         return 256
 
     def _outputs(self, module: Any, rows: Rows) -> np.ndarray:
-        """What the module makes of rows, in order, as one array."""
+        """Outputs of the module for rows, in order, as one array."""
         from epicycle.nets.training._prediction import outputs
 
         return outputs(module, rows, self._prediction_batch(), _device_of(module))

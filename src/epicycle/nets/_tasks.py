@@ -25,7 +25,7 @@ class NetClassifier(ClassifierMixin, NetEstimator):  # type: ignore[misc]  # unt
 
     @abstractmethod
     def _scores(self, X: Any) -> np.ndarray:
-        """What the module makes of X, of shape (n, 1) or (n, K)."""
+        """Outputs of the module for X, of shape (n, 1) or (n, K)."""
 
     def _loss(self) -> Loss:
         return Logistic() if len(self.classes_) == 2 else Multinomial()
@@ -63,7 +63,7 @@ class NetRegressor(RegressorMixin, NetEstimator):  # type: ignore[misc]  # untyp
 
     @abstractmethod
     def _predictions(self, X: Any) -> np.ndarray:
-        """What the module makes of X, of shape (n, k)."""
+        """Outputs of the module for X, of shape (n, k)."""
 
     def _loss(self) -> Loss:
         return Squared()

@@ -173,7 +173,7 @@ def log_joint(tokens: Tokens, chain: Chain, by_document: np.ndarray) -> float:
 
 
 def split_r_hat(values: np.ndarray) -> float:
-    """How far the two halves of a chain disagree: 1 where they do not (Gelman and others); inf of fewer than 4."""
+    """Disagreement of the two halves of a chain: 1 where they do not (Gelman and others); inf of fewer than 4."""
     half = len(values) // 2
     if half < 2:
         return float("inf")

@@ -27,7 +27,7 @@ _WORK = 40  # multiply-adds of a digamma and an exponential
 
 @dataclass(frozen=True)
 class Topics:
-    """What inference needs of topics: weights of words up to a factor for each word, its logarithm, and alpha."""
+    """Topics as inference uses them: weights of words up to a factor for each word, its logarithm, and alpha."""
 
     b: np.ndarray
     shift: np.ndarray
@@ -58,7 +58,7 @@ def mean_topics(lam: np.ndarray, alpha: np.ndarray) -> Topics:
 
 @dataclass(frozen=True)
 class Effort:
-    """How far a document's parameters are improved: the mean change at which they end, and the most steps."""
+    """Limits of the improvement of a document's parameters: the mean change at which they end, and the most steps."""
 
     tol: float
     most: int

@@ -257,11 +257,11 @@ class LatentDirichletAllocation(TopicModel):
                     reason = "converged"
                     break
                 last = perplexity
-        judged = State(state.lam.copy(), state.alpha, state.eta)
+        checked = State(state.lam.copy(), state.alpha, state.eta)
         rows = RowFactors(data, np.zeros((n, len(state.alpha))), self.n_jobs)
         plan = Plan(0.0, 1, self._effort(), False, False, 0.0, 0, self.n_jobs)
-        climb(rows, judged, plan, (extent.weight, extent.total), Monitor(), None)
-        state.moved = judged.moved
+        climb(rows, checked, plan, (extent.weight, extent.total), Monitor(), None)
+        state.moved = checked.moved
         return reason
 
     def _step(self, batch: Any, state: State, ratio: float) -> float:

@@ -1,4 +1,4 @@
-"""What topics are worth: their words, coherence, and the probability of words that were held out."""
+"""Quality of topics: their words, coherence, and the probability of words that were held out."""
 
 from __future__ import annotations
 

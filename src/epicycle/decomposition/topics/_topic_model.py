@@ -1,4 +1,4 @@
-"""What can be asked of a fitted topic model, however it was fitted."""
+"""Methods of a fitted topic model, however it was fitted."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         return [[names[w] for w in row] for row in best]
 
     def coherence(self, X: Any, measure: str = "npmi", n_words: int = 10) -> np.ndarray:
-        r"""How often the most probable words of each topic occur in the same documents of X.
+        r"""Coherence of the most probable words of each topic in the documents of X.
 
         The mean over pairs of words i before j, with P the share of documents that have a word or both:
         "npmi" :math:`\log \frac{P_{ij}}{P_i P_j} / (-\log P_{ij})`, from -1 to 1; "pmi" its numerator;

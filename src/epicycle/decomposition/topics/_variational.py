@@ -34,7 +34,7 @@ class State:
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a fit goes on, and what it learns."""
+    """Length of a fit, and what it learns."""
 
     tol: float
     rounds: int

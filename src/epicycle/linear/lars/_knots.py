@@ -23,7 +23,7 @@ ROUNDED = 64.0
 #: Knots that are multiplied by a Gram matrix together.
 KNOTS_PER_BLOCK = 16
 #: Knots for which columns are read together; each of them holds a number for every column.
-KNOTS_PER_PASS = 8
+KNOTS_PER_PASS = 4
 #: Residuals that are held at a time, as a share of the columns of X: a quarter of its memory where it is dense.
 SHARE_OF_X = 0.25
 #: Columns that are looked at for every knot of a stretch, where no more of them may be above alpha.

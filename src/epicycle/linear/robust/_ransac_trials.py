@@ -105,7 +105,7 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
 
 def rounding_of(y: np.ndarray) -> np.ndarray:
     """A row of what rounding leaves of residuals of zero: a thousand units in the last place of the largest target."""
-    return 1e3 * np.finfo(np.float64).eps * np.abs(y).max(axis=0, keepdims=True)
+    return np.asarray(1e3 * np.finfo(np.float64).eps * np.abs(y).max(axis=0, keepdims=True))
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class IndexedRows(Rows):
         """Some of the rows, by number."""
 
     def rows_at_once(self, batch_size: int) -> int:
-        """How many rows are gathered at once, a multiple of the size of a batch."""
+        """Number of rows that are gathered at once, a multiple of the size of a batch."""
         return batch_size
 
     def targets(self) -> np.ndarray:

@@ -39,7 +39,7 @@ Validation = Callable[[torch.nn.Module], Mapping[str, float]]
 
 @dataclass
 class Outcome:
-    """How a run ended: with `weights` in the module, for `reason`, after `n_iter` iterations and `n_steps` steps."""
+    """The end of a run: with `weights` in the module, for `reason`, after `n_iter` iterations and `n_steps` steps."""
 
     weights: Weights
     objective: float
@@ -52,7 +52,7 @@ class Outcome:
 
 @dataclass
 class _Progress:
-    """Where a run is; all of it is in a checkpoint."""
+    """State of a run; all of it is in a checkpoint."""
 
     iteration: int = 0
     step: int = 0

@@ -17,7 +17,7 @@ PRECISIONS = ("full", "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How one module is trained; every field has the meaning of the constructor argument of its name.
+    """Options of the training of one module; every field has the meaning of the constructor argument of its name.
 
     `betas`, `eps`, `momentum` and `nesterov` go to the update rule. `alpha` is a penalty alpha / 2 |W|^2 on the sum of
     the losses of a batch, as scikit-learn has it, and `weight_decay` is torch's. `parts` is the number of pieces of a

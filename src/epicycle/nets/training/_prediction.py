@@ -1,4 +1,4 @@
-"""What a module makes of rows: batch by batch, on several threads where there are several batches and processors."""
+"""Outputs of a module: batch by batch, on several threads where there are several batches and processors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def outputs(
 
 
 def table_outputs(batch: Batch, module: torch.nn.Module, dtype: str) -> np.ndarray:
-    """What the module makes of a block of a table, for :func:`epicycle.engine.map`."""
+    """Outputs of the module for a block of a table, for :func:`epicycle.engine.map`."""
     device = next(module.parameters()).device
     step = batch.n_rows
     if sp.issparse(batch.X):
