@@ -17,7 +17,7 @@ from epicycle.automl._candidates import Candidate
 from epicycle.automl._metrics import Metric
 from epicycle.automl.tables._columns import base_kind, form_of
 from epicycle.automl.tables._table_encoder import Coded, TableEncoder, is_feature
-from epicycle.automl.tables._table_model import with_categories
+from epicycle.automl.tables._table_model import innermost, with_categories
 from epicycle.core._random import stream
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._callbacks import TimeLimit
@@ -256,7 +256,7 @@ class Evaluation:
         began = time.perf_counter()
         try:
             model = self.fitted(candidate, train, limit=limit, n_jobs=n_jobs)
-            ended = getattr(getattr(model, "regressor_", model), "converged_", True)
+            ended = getattr(innermost(model), "converged_", True)
             if time.perf_counter() - began >= limit and not ended and not trees_of(model) and not partial:
                 # Stopped early, and the time of a refit is unknown. An ensemble is refitted with the trees it has.
                 raise RuntimeError("the fit did not end within its time limit")
@@ -266,8 +266,10 @@ class Evaluation:
             # One candidate that fails must not end the search: its failure is part of the leaderboard.
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
             return FoldScore(fold, float("nan"), time.perf_counter() - began, failure=failure[:200])
-        inner = getattr(model, "regressor_", model)
-        used, wanted = inner.get_params(deep=False).get("n_estimators"), candidate.settings.get("n_estimators")
+        used, wanted = (
+            innermost(model).get_params(deep=False).get("n_estimators"),
+            candidate.settings.get("n_estimators"),
+        )
         # The time of a screening fit with few trees is scaled to that with all trees.
         scale = 1.0 if used is None or wanted is None else wanted / used
         tie = self.metric.tie(responses, self.y[test])
@@ -280,8 +282,8 @@ class Evaluation:
     ) -> Any:
         """The candidate fitted to some training rows."""
         model = candidate.build(self.seed, n_jobs=n_jobs, **self.settings(candidate, len(rows)))
-        with_categories(model, self.encoders[candidate.family.form])
-        inner = getattr(model, "regressor", model)  # of one that transforms the target
+        model = with_categories(model, self.encoders[candidate.family.form])
+        inner = innermost(model)
         if limit is not None and hasattr(inner, "set_callbacks"):
             inner.set_callbacks(TimeLimit(max(limit, 0.05)))
         weights = (
@@ -309,7 +311,7 @@ def constant_model(task: str) -> Any:
 
 def trees_of(model: Any) -> int | None:
     """Number of boosting rounds or trees of a fitted model; None where it has none."""
-    model = getattr(model, "regressor_", model)
+    model = innermost(model)
     count = getattr(model, "n_estimators_", None)
     if count is None and hasattr(model, "n_estimators"):
         count = getattr(model, "n_iter_", None)

@@ -20,6 +20,7 @@ from epicycle.automl._training_run import environment, now
 from epicycle.automl.checks._data_checks import profile_columns
 from epicycle.automl.tables._labelled_rows import read_rows
 from epicycle.automl.tables._table_encoder import is_feature
+from epicycle.automl.tables._table_model import innermost
 from epicycle.automl.tables._tables import source_name
 from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.diagnose import slices, threshold_of_scores
@@ -151,7 +152,7 @@ def record_of(
         threshold = threshold_of_scores(responses["predict_proba"][:, rare], rows.y == classes[rare], random_state=seed)
         findings.append({"slot": "threshold", **threshold.to_dict()})
     certificate = getattr(model, "certificate_", None)
-    name = type(getattr(model, "model_", model)).__name__
+    name = type(innermost(getattr(model, "model_", model))).__name__
     return {
         "title": f"{name} on {source_name(data)}",
         "created": now(),

@@ -113,6 +113,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Summary": ("epicycle.stats._summary", "Summary", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
+    "epicycle.training.LevelMeans": ("epicycle.automl.tables._level_means", "LevelMeans", _OWN),
     "epicycle.training.TextFeatures": ("epicycle.automl.tables._text_features", "TextFeatures", _DATACLASS),
     "epicycle.text.WordVectors": ("epicycle.text.words._word_vectors", "WordVectors", _OWN),
     "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),

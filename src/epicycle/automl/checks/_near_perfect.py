@@ -16,6 +16,8 @@ from epicycle.automl._candidates import Candidate
 from epicycle.automl._evaluation import Evaluation, with_columns_of
 from epicycle.automl._search import Entry
 from epicycle.automl.checks._data_checks import DataIssue
+from epicycle.automl.tables._level_means import LevelMeans
+from epicycle.automl.tables._table_model import innermost
 from epicycle.core._random import stream
 from epicycle.theory import test_bound
 
@@ -106,10 +108,12 @@ def explaining_columns(
 def _fitted(evaluation: Evaluation, candidate: Candidate, X: Any, y: np.ndarray, chosen: np.ndarray) -> Any:
     """The candidate fitted to some of the features."""
     model = candidate.build(evaluation.seed, n_jobs=evaluation.n_jobs, **evaluation.settings(candidate, len(y)))
-    inner = getattr(model, "regressor", model)
+    inner = innermost(model)
     if candidate.family.form == "trees" and "categorical_features" in inner.get_params(deep=False):
         levels = np.flatnonzero(np.isin(chosen, evaluation.encoders["trees"].categorical_))
         inner.set_params(categorical_features=levels.tolist() or None)
+        wide = np.flatnonzero(np.isin(chosen, evaluation.encoders["trees"].wide_))
+        model = LevelMeans(model, wide.tolist()) if len(wide) else model
     return model.fit(X[:, chosen], y)
 
 

@@ -37,6 +37,8 @@ from epicycle.data._categories import codes_among, count_levels
 from epicycle.data._target import as_weight
 
 _MAX_LEVELS = {"trees": MAX_TREE_LEVELS, "linear": 40, "compact": 40}
+#: Levels of a category at most of which the means of the target are taken.
+_MAX_WIDE = 100_000
 #: Periods in days of what repeats: the mean Gregorian year, the week (a Thursday began 1970), the day.
 _PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 #: The part of a date that varies where a wave of the period does.
@@ -84,6 +86,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         Indices of the categorical features, with ``form="trees"``.
     sources_ : list of str
         The column that each feature comes from.
+    wide_levels_ : dict of ndarray
+        All levels of the categories that have more than `max_levels`, with ``form="trees"``: the last features are
+        their numbers, for means of the target.
     median_, mean_, scale_ : ndarray
         Of the features that are numbers.
     texts_ : TextFeatures
@@ -115,6 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     _flags_: list[bool]
     _waves_: list[list[Any]]
     _places_: dict[str, int]
+    wide_levels_: dict[str, np.ndarray]
     texts_: TextFeatures
 
     @stores_arguments
@@ -194,40 +200,55 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 numbers.append([name, part])
                 flags.append(len(finite) < len(values))
                 statistics.append(_statistics(finite, None if weight is None else weight[known]))
+        wide = self._wide_levels(table, levels, weight)
         for name in (name for name, kind in texts.items() if kind == "sequence"):
             places[name] = places_of(table[name])
             for place in range(places[name]):
                 levels[f"{name} {place + 1}"] = self._levels(letter_at(table[name], place), weight)
         self.columns_ = dict(kinds)
         self.types_ = {name: str(table.schema.field(name).type) for name in kinds}
-        self.levels_ = levels
+        self.levels_, self.wide_levels_ = levels, wide
         self._numbers_, self._flags_, self._places_ = numbers, flags, places
         self.median_, self.mean_, self.scale_ = np.array(statistics, dtype=np.float64).reshape(-1, 3).T.copy()
-        sources = [name for name, _ in numbers]
-        of_level = dict(zip(levels, self._columns_of_levels(), strict=True))
-        self._waves_ = []
-        if self.form == "trees":
-            self.categorical_ = list(range(len(numbers), len(numbers) + len(levels)))
-            self.sources_ = [*sources, *of_level.values()]
-        else:
-            self.categorical_ = []
-            flagged = [name for (name, _), flag in zip(numbers, flags, strict=True) if flag]
-            self._waves_ = [
-                [j, period]
-                for j, (name, part) in enumerate(numbers)
-                if part == "days"
-                for period, varies in _VARIES.items()
-                if [name, varies] in numbers
-            ]
-            waves = [numbers[j][0] for j, _ in self._waves_ for _ in "sc"]
-            self.sources_ = [*sources, *flagged, *(of_level[n] for n, known in levels.items() for _ in known), *waves]
-            if self.form == "linear":
-                self.sources_ += self.texts_.names()[0]
+        self._name_features()
         if not self.sources_:
             if table.num_rows == 1:
                 raise DataError("X: one sample (n_samples=1), in which no column varies; expected at least 2")
             raise DataError("columns: none is left that a model can use; every one is constant, missing or left out")
         return self
+
+    def _name_features(self) -> None:
+        """The column of each feature, which of them are categories, and the waves of dates."""
+        sources = [name for name, _ in self._numbers_]
+        of_level = dict(zip(self.levels_, self._columns_of_levels(), strict=True))
+        self._waves_ = []
+        if self.form == "trees":
+            self.categorical_ = list(range(len(self._numbers_), len(self._numbers_) + len(self.levels_)))
+            self.sources_ = [*sources, *of_level.values(), *self.wide_levels_]
+        else:
+            self.categorical_ = []
+            flagged = [name for (name, _), flag in zip(self._numbers_, self._flags_, strict=True) if flag]
+            self._waves_ = [
+                [j, period]
+                for j, (name, part) in enumerate(self._numbers_)
+                if part == "days"
+                for period, varies in _VARIES.items()
+                if [name, varies] in self._numbers_
+            ]
+            waves = [self._numbers_[j][0] for j, _ in self._waves_ for _ in "sc"]
+            self.sources_ = [
+                *sources,
+                *flagged,
+                *(of_level[n] for n, known in self.levels_.items() for _ in known),
+                *waves,
+            ]
+            if self.form == "linear":
+                self.sources_ += self.texts_.names()[0]
+
+    @property
+    def wide_(self) -> list[int]:
+        """Indices of the features that are numbers of many levels."""
+        return list(range(len(self.sources_) - len(self.wide_levels_), len(self.sources_)))
 
     def _columns_of_levels(self) -> list[str]:
         """The column of each entry of `levels_`: its own, or the sequence of which it is a place."""
@@ -293,6 +314,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         kept = found.most_frequent(self.max_levels or _MAX_LEVELS[self.form])
         return np.array(sorted(kept), dtype=str)
 
+    def _wide_levels(
+        self, table: pa.Table, levels: Mapping[str, np.ndarray], weight: np.ndarray | None
+    ) -> dict[str, np.ndarray]:
+        """All levels of the categories that have more than trees split as sets."""
+        found: dict[str, np.ndarray] = {}
+        for name in (name for name, known in levels.items() if len(known) == MAX_TREE_LEVELS):
+            every = count_levels(as_text(table[name]), weight).most_frequent(_MAX_WIDE)
+            if self.form == "trees" and len(every) > MAX_TREE_LEVELS:
+                found[name] = np.array(sorted(every), dtype=str)
+        return found
+
     # ---------------------------------------------------------------------------------------------- transform
 
     def transform(self, X: Any) -> Any:
@@ -328,6 +360,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         known = coded.trees
         at = [known._numbers_.index(number) for number in self._numbers_]
         at += [known.categorical_[list(known.levels_).index(name)] for name in self.levels_]
+        at += [known.wide_[list(known.wide_levels_).index(name)] for name in self.wide_levels_]
         return coded.matrix[coded.rows][:, at]
 
     def terms(self, X: Any) -> sp.csr_array | None:
@@ -349,6 +382,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             out[:, j] = values
         for j, name in enumerate(self.levels_, start=len(self._numbers_)):
             codes = self._codes(table, name)
+            out[:, j] = np.where(codes < 0, np.nan, codes)
+        for j, (name, known) in zip(self.wide_, self.wide_levels_.items(), strict=True):
+            codes = codes_among(as_text(table[name]), known)
             out[:, j] = np.where(codes < 0, np.nan, codes)
         return out
 
@@ -493,7 +529,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_is_fitted(self, "columns_")
         names = [f"{name} {part}".strip() for name, part in self._numbers_]
         if self.form == "trees":
-            names += list(self.levels_)
+            names += [*self.levels_, *(f"{name} (all levels)" for name in self.wide_levels_)]
         else:
             names += [f"{n} missing" for n, flag in zip(list(names), self._flags_, strict=True) if flag]
             names += [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]

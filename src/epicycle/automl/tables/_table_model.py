@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from epicycle.automl.tables._columns import target_values
+from epicycle.automl.tables._level_means import LevelMeans
 from epicycle.automl.tables._table_encoder import TableEncoder
 from epicycle.automl.tables._tables import as_table
 from epicycle.core._certificate import Certificate
@@ -156,8 +158,8 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """
         model = with_categories(clone(self.estimator), encoder)
         # One that transforms the target hands the weights on.
-        if sample_weight is not None and not has_fit_parameter(getattr(model, "regressor", model), "sample_weight"):
-            raise ParameterError(f"sample_weight: {type(model).__name__} takes none")
+        if sample_weight is not None and not has_fit_parameter(innermost(model), "sample_weight"):
+            raise ParameterError(f"sample_weight: {type(innermost(model)).__name__} takes none")
         weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight, dtype=np.float64)}
         self.model_ = model.fit(features, y, **weights)
         self.encoder_ = encoder
@@ -298,7 +300,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
     @property
     def _solved(self) -> Any:
         """The model whose optimum was computed, inside one that transforms the target."""
-        return getattr(self.model_, "regressor_", self.model_)
+        return innermost(self.model_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to an ``.epi`` file; :func:`epicycle.load` reads it back.
@@ -312,6 +314,15 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         save(self, path)
 
 
+def innermost(model: Any) -> Any:
+    """The method inside a model that takes means of levels or transforms the target; fitted where the model is."""
+    if isinstance(model, LevelMeans):
+        model = getattr(model, "estimator_", model.estimator)
+    if isinstance(model, TransformedTargetRegressor):
+        model = getattr(model, "regressor_", model.regressor)
+    return model
+
+
 def half_width(residuals: np.ndarray, level: float) -> float:
     """The least width that enough of n sorted errors stay below: the ceil((n + 1) level)-th of them."""
     if not isinstance(level, int | float) or not 0 < level < 1:
@@ -321,8 +332,13 @@ def half_width(residuals: np.ndarray, level: float) -> float:
 
 
 def with_categories(estimator: Any, encoder: TableEncoder) -> Any:
-    """The estimator with the indices of the categorical features as a parameter, where it takes one."""
+    """The estimator with the indices of the categorical features as a parameter, where it takes one.
+
+    Where a category has too many levels for that it learns from the means of the target at each level too.
+    """
     inner = getattr(estimator, "regressor", estimator)  # of one that transforms the target
     if encoder.form == "trees" and "categorical_features" in inner.get_params(deep=False):
         inner.set_params(categorical_features=list(encoder.categorical_) or None)
+    if encoder.form == "trees" and encoder.wide_ and (is_classifier(estimator) or is_regressor(estimator)):
+        return LevelMeans(estimator, encoder.wide_)
     return estimator
