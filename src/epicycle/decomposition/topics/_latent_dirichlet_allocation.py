@@ -199,6 +199,7 @@ class LatentDirichletAllocation(TopicModel):
         else:
             lam, seed = np.array(earlier["lambda"]), int(earlier["seed"])
             state = State(lam, np.array(earlier["alpha"]), float(earlier["eta"]), int(earlier["round"]))
+            state.value = float(earlier["value"])
         monitor = self._monitor(self._rounds(), lambda x: self._reconstructed(x, state))
         if self.learning_method == "batch":
             reason = self._fit_batch(data, extent, state, monitor, seed, earlier)
@@ -223,7 +224,13 @@ class LatentDirichletAllocation(TopicModel):
         rows = RowFactors(data, gamma, self.n_jobs)
 
         def kept() -> Mapping[str, Any]:
-            now = {"lambda": state.lam.copy(), "alpha": state.alpha.copy(), "eta": state.eta, "seed": seed}
+            now = {
+                "lambda": state.lam.copy(),
+                "alpha": state.alpha.copy(),
+                "eta": state.eta,
+                "seed": seed,
+                "value": state.value,
+            }
             return {**now, "gamma": rows.factors.copy()}
 
         most = _STEPS_OF_A_ROUND if self.max_doc_update_iter is None else int(self.max_doc_update_iter)
@@ -237,7 +244,13 @@ class LatentDirichletAllocation(TopicModel):
         self.n_batch_iter_ = 1 + state.round * -(-n // int(self.batch_size))
 
         def kept() -> Mapping[str, Any]:
-            now = {"lambda": state.lam.copy(), "alpha": state.alpha.copy(), "eta": state.eta, "seed": seed}
+            now = {
+                "lambda": state.lam.copy(),
+                "alpha": state.alpha.copy(),
+                "eta": state.eta,
+                "seed": seed,
+                "value": state.value,
+            }
             return {**now, "round": state.round}
 
         reason = "max_iter"

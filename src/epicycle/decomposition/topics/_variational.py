@@ -17,6 +17,9 @@ from epicycle.decomposition.topics._inference import Effort, Topics, ascend, exp
 from epicycle.decomposition.topics._priors import newton
 from epicycle.engine._row_order import batches_in_order
 
+#: Rounds in which documents begin again with equal shares, as long as the bound rises with that. After a few steps their
+#: shares are then less decided than the topics are, and fits end in better optima than with documents that go on.
+_UNDECIDED = 15
 _BEFORE_PRIORS = 5  # rounds before priors are learnt: from a random start they would only learn that it is random
 
 
@@ -51,7 +54,9 @@ def moved_share(new: np.ndarray, old: np.ndarray) -> float:
     return float(np.abs(new - old).sum() / new.sum())
 
 
-def _round(batch: Batch, gamma: np.ndarray, topics: Topics, effort: Effort) -> tuple[Any, ...]:
+def _round(batch: Batch, gamma: np.ndarray, topics: Topics, effort: Effort, afresh: bool) -> tuple[Any, ...]:
+    if afresh:
+        gamma[:] = 0.0
     return ascend(batch, gamma, topics, effort, sums=True)
 
 
@@ -66,10 +71,15 @@ def climb(
     """Rounds over all documents, of this weight and these words in all; the bound never falls. Returns the reason."""
     weight, words = extent
     p, k = s.lam.shape
-    last = np.inf
+    last, afresh = np.inf, s.round < _UNDECIDED
     while s.round < plan.rounds:
         topics, part = expected_topics(s.lam, s.alpha, s.eta, plan.n_jobs)
-        sums, logs, documents = rows.step(_round, topics, plan.effort)
+        before = rows.kept() if afresh and s.round else None
+        sums, logs, documents = rows.step(_round, topics, plan.effort, afresh)
+        if before is not None and float(documents) + part < s.value:
+            rows.restore(before)
+            afresh = False
+            sums, logs, documents = rows.step(_round, topics, plan.effort, False)
         s.value = float(documents) + part
         new = s.eta + (sums * topics.b)[:, :k]
         s.moved = moved_share(new, s.lam)
@@ -86,8 +96,9 @@ def climb(
         stop = monitor(s.round, s.lam.ravel(), objective=-s.value, state=state, perplexity=perplexity, moved=s.moved)
         if stop:
             return "stopped"
-        if s.moved <= plan.tol:
+        if s.moved <= plan.tol and not afresh:
             return "converged"
+        afresh = afresh and s.round < _UNDECIDED and s.moved > plan.tol
         if plan.evaluate_every > 0 and s.round % plan.evaluate_every == 0:
             if abs(last - perplexity) < plan.perp_tol:
                 return "converged"
