@@ -199,7 +199,7 @@ class LatentDirichletAllocation(TopicModel):
         else:
             lam, seed = np.array(earlier["lambda"]), int(earlier["seed"])
             state = State(lam, np.array(earlier["alpha"]), float(earlier["eta"]), int(earlier["round"]))
-            state.value = float(earlier["value"])
+            state.value, state.afresh = float(earlier["value"]), bool(earlier["afresh"])
         monitor = self._monitor(self._rounds(), lambda x: self._reconstructed(x, state))
         if self.learning_method == "batch":
             reason = self._fit_batch(data, extent, state, monitor, seed, earlier)
@@ -224,14 +224,7 @@ class LatentDirichletAllocation(TopicModel):
         rows = RowFactors(data, gamma, self.n_jobs)
 
         def kept() -> Mapping[str, Any]:
-            now = {
-                "lambda": state.lam.copy(),
-                "alpha": state.alpha.copy(),
-                "eta": state.eta,
-                "seed": seed,
-                "value": state.value,
-            }
-            return {**now, "gamma": rows.factors.copy()}
+            return {**_kept(state, seed), "gamma": rows.factors.copy()}
 
         most = _STEPS_OF_A_ROUND if self.max_doc_update_iter is None else int(self.max_doc_update_iter)
         plan = self._plan(Effort(float(self.mean_change_tol), most))
@@ -244,14 +237,7 @@ class LatentDirichletAllocation(TopicModel):
         self.n_batch_iter_ = 1 + state.round * -(-n // int(self.batch_size))
 
         def kept() -> Mapping[str, Any]:
-            now = {
-                "lambda": state.lam.copy(),
-                "alpha": state.alpha.copy(),
-                "eta": state.eta,
-                "seed": seed,
-                "value": state.value,
-            }
-            return {**now, "round": state.round}
+            return {**_kept(state, seed), "round": state.round}
 
         reason = "max_iter"
         while state.round < self._rounds():
@@ -410,6 +396,12 @@ class LatentDirichletAllocation(TopicModel):
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         self.components_ = np.ascontiguousarray(lam.T, dtype=dtype)
         self.doc_topic_prior_, self.topic_word_prior_ = self._shown_alpha(alpha), float(eta)
+
+
+def _kept(s: State, seed: int) -> Mapping[str, Any]:
+    """All of a state that a fit needs to go on."""
+    now = {"lambda": s.lam.copy(), "alpha": s.alpha.copy(), "eta": s.eta, "seed": seed}
+    return {**now, "value": s.value, "afresh": int(s.afresh)}
 
 
 def _learnt(prior: Any) -> bool:

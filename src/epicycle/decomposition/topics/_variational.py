@@ -17,8 +17,8 @@ from epicycle.decomposition.topics._inference import Effort, Topics, ascend, exp
 from epicycle.decomposition.topics._priors import newton
 from epicycle.engine._row_order import batches_in_order
 
-#: Rounds in which documents begin again with equal shares, as long as the bound rises with that. After a few steps their
-#: shares are then less decided than the topics are, and fits end in better optima than with documents that go on.
+#: Rounds in which documents begin again with equal shares, as long as the bound rises with that. After a few steps
+#: their shares are less decided than if they had gone on, and fits end in better optima.
 _UNDECIDED = 15
 _BEFORE_PRIORS = 5  # rounds before priors are learnt: from a random start they would only learn that it is random
 
@@ -33,6 +33,7 @@ class State:
     round: int = 0
     value: float = -np.inf
     moved: float = np.inf
+    afresh: bool = True  # documents begin again in every round
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,14 @@ def climb(
     """Rounds over all documents, of this weight and these words in all; the bound never falls. Returns the reason."""
     weight, words = extent
     p, k = s.lam.shape
-    last, afresh = np.inf, s.round < _UNDECIDED
+    last = np.inf
     while s.round < plan.rounds:
         topics, part = expected_topics(s.lam, s.alpha, s.eta, plan.n_jobs)
-        before = rows.kept() if afresh and s.round else None
-        sums, logs, documents = rows.step(_round, topics, plan.effort, afresh)
+        before = rows.kept() if s.afresh and s.round else None
+        sums, logs, documents = rows.step(_round, topics, plan.effort, s.afresh)
         if before is not None and float(documents) + part < s.value:
             rows.restore(before)
-            afresh = False
+            s.afresh = False
             sums, logs, documents = rows.step(_round, topics, plan.effort, False)
         s.value = float(documents) + part
         new = s.eta + (sums * topics.b)[:, :k]
@@ -91,14 +92,15 @@ def climb(
             if plan.learn_eta:
                 total = float(np.sum(psi(s.lam)) - p * np.sum(psi(s.lam.sum(axis=0))))
                 s.eta = float(newton(np.array([s.eta]), float(k), np.array([total]), float(p))[0])
+        ends = s.moved <= plan.tol and not s.afresh
+        s.afresh = s.afresh and s.round < _UNDECIDED and s.moved > plan.tol
         perplexity = perplexity_of(s.value, words)
         state = None if keep is None else lambda: {**keep(), "round": s.round}
         stop = monitor(s.round, s.lam.ravel(), objective=-s.value, state=state, perplexity=perplexity, moved=s.moved)
         if stop:
             return "stopped"
-        if s.moved <= plan.tol and not afresh:
+        if ends:
             return "converged"
-        afresh = afresh and s.round < _UNDECIDED and s.moved > plan.tol
         if plan.evaluate_every > 0 and s.round % plan.evaluate_every == 0:
             if abs(last - perplexity) < plan.perp_tol:
                 return "converged"
