@@ -129,7 +129,7 @@ def tomotopy_setup(workers: int) -> Callable[[Data], Any]:
 
 
 def tomotopy(state: Any, tol: float = 1 / 200) -> Solution:
-    """The documents go in before the clock would start, were it possible: adding them is a small part of the time."""
+    """Adding the documents is a part of the time, and a small one; a model is trained once only."""
     import tomotopy as tp
 
     data, workers = state
