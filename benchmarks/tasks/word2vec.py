@@ -86,4 +86,5 @@ The same windows, counts and rates for all. Equal quality means a rank correlati
     quality=agreement,
     tolerance=0.03,
     targets=(Target("speed against gensim", speedup_over_best_peer(), at_least=1.0),),
+    cap=400.0,
 )
