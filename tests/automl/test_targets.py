@@ -86,6 +86,25 @@ def test_intervals_of_a_run_and_of_the_command(tmp_path, capsys):
     assert "level=2" in capsys.readouterr().err
 
 
+def test_tasks_that_are_none_of_train_are_refused_in_plain_words():
+    table = pa.table({"x": np.arange(20.0), "y": np.arange(20.0), "z": np.arange(20.0)})
+    with pytest.raises(ep.exceptions.ParameterError, match="censored rows"):
+        ep.train(table, target="y", task="survival")
+    with pytest.raises(ep.exceptions.DataError, match="names 2 columns; expected one, and a run for each"):
+        ep.train(table, target="y, z")
+
+
+def test_a_folder_that_holds_files_is_kept(tmp_path, capsys):
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "metrics.json").write_text("mine")
+    command = ["train", "iris", "--time", "2", "--models", "DecisionTree", "--out", str(tmp_path / "o")]
+    assert main(command) == 2
+    assert "--force" in capsys.readouterr().err
+    assert (tmp_path / "o" / "metrics.json").read_text() == "mine"
+    assert main([*command, "--force"]) == 0
+    assert (tmp_path / "o" / "metrics.json").read_text() != "mine"
+
+
 def test_folds_in_order_of_time_learn_from_half_of_the_rows():
     from epicycle.automl._parts import folds
 

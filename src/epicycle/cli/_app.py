@@ -115,6 +115,7 @@ def _train(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME in this folder."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the files of a run that --out holds.")] = False,
     json: Json = False,
 ) -> None:
     """Train a model on a table: check the data, compare models, refit, score the test set once, diagnose, report.
@@ -140,6 +141,7 @@ def _train(
         seed=seed,
         n_jobs=jobs,
         out=out,
+        force=force,
         as_json=json,
     )
 

@@ -16,6 +16,7 @@ from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder
 from epicycle.automl.checks._part_checks import ACROSS
 from epicycle.cli._report import report_files
+from epicycle.core._exceptions import DataFileError
 from epicycle.plot import short
 from epicycle.report._plain import plain
 
@@ -23,12 +24,18 @@ from epicycle.report._plain import plain
 DEMO, DEMO_SECONDS, SECONDS = "breast_cancer", 10.0, 60.0
 
 
-def run_training(data: str | None, *, time: float | None, out: Path | None, as_json: bool, **options: Any) -> None:
-    """Train, write the folder, print the result."""
+def run_training(
+    data: str | None, *, time: float | None, out: Path | None, as_json: bool, force: bool = False, **options: Any
+) -> None:
+    """Train, write the folder, print; without `force` a folder that was asked for and holds files is kept."""
     keep_no_freed_memory()
     seconds = time if time is not None else DEMO_SECONDS if data is None else SECONDS
     source = DEMO if data is None else data
     folder = check_folder(out if out is not None else default_folder(source))
+    if out is not None and not force and folder.exists() and any(folder.iterdir()):
+        raise DataFileError(
+            f"--out {out}: holds files already; --force replaces those of a run, another name keeps them"
+        )
     run = train(source, time=seconds, progress=False if as_json else partial(print, flush=True), **options)
     run.save(folder, more=report_files(run))
     if as_json:

@@ -246,6 +246,9 @@ def choose_target(table: pa.Table, asked: str | None, source: Any) -> tuple[str,
         if asked not in names:
             from difflib import get_close_matches
 
+            several = [part.strip() for part in asked.split(",")]
+            if len(several) > 1 and all(part in names for part in several):
+                raise DataError(f"target={asked!r}: names {len(several)} columns; expected one, and a run for each")
             close = get_close_matches(asked, names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(map(repr, names[:12]))}"
             raise DataError(f"target={asked!r}: the table has no such column{hint}")
@@ -261,6 +264,11 @@ def choose_target(table: pa.Table, asked: str | None, source: Any) -> tuple[str,
 
 def task_of(column: Any, asked: str) -> str:
     """Task, "regression" or "classification", for a target of which some values are known."""
+    if asked == "survival":
+        raise ParameterError(
+            "task='survival': times to an event that some rows have not seen yet (censored rows) are no task of train; "
+            "expected 'auto', 'regression' or 'classification'"
+        )
     if asked not in ("auto", "regression", "classification"):
         raise ParameterError(f"task={asked!r}; expected 'auto', 'regression' or 'classification'")
     kind = column.type
