@@ -140,6 +140,9 @@ def test_what_cannot_be_estimated_is_named():
         fit(X, y, treatment=d[1:], instruments=Z)
     with pytest.raises(DataError, match="y: has 6 rows"):
         fit(X[:6], y[:6], treatment=d[:6], instruments=Z[:6])
+    wide = np.random.default_rng(0).normal(size=(4, 5))
+    with pytest.raises(DataError, match="5 columns and a constant in n_samples=4 rows"):
+        fit(wide, y[:4], treatment=d[:4], instruments=Z[:4], sample_weight=np.full(4, 10.0))
     with pytest.raises(ParameterError, match="method"):
         InstrumentalVariables("ols").fit(X, y, treatment=d, instruments=Z)
     with pytest.raises(NotFittedError):

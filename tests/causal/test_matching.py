@@ -142,6 +142,8 @@ def test_errors(study):
         TreatmentEffect(method="matching", caliper=1e-9).fit(X, y, treatment=t)
     with pytest.raises(DataError, match="whole numbers"):
         TreatmentEffect(method="matching").fit(X, y, treatment=t, sample_weight=np.full(150, 0.5))
+    with pytest.raises(DataError, match="rows to match; expected at most 100,000,000"):
+        TreatmentEffect(method="matching").fit(X, y, treatment=t, sample_weight=np.full(150, 1e9))
     with pytest.raises(ParameterError, match=r"caliper=1\.0"):
         TreatmentEffect(method="matching", distance="exact", caliper=1.0).fit(X, y, treatment=t)
 

@@ -67,6 +67,10 @@ def codes(name: str, values: Any, n: int) -> tuple[Array, Array]:
 
 def residuals_after(W: Array, *targets: Array) -> list[Array]:
     """Residuals of each target after least squares on W."""
+    if len(W) < W.shape[1]:
+        raise DataError(
+            f"X: {W.shape[1] - 1} columns and a constant in n_samples={len(W)} rows; expected fewer than rows"
+        )
     Q, R = np.linalg.qr(W)
     weak = np.abs(np.diag(R)) <= 1e-10 * np.linalg.norm(W, axis=0)
     if weak.any():

@@ -68,6 +68,10 @@ def _dual(
         if np.abs(gradient).max(initial=0.0) <= tol:
             break
         hessian = d.T @ (d * shares[:, None]) - np.outer(gradient, gradient)
+        if not np.isfinite(hessian).all():
+            raise DataError(
+                "X: weights that balance the covariates leave the range of numbers; expected arms that overlap"
+            )
         step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         size, slope = 1.0, float(gradient @ step)
         for _halving in range(60):

@@ -32,6 +32,7 @@ from epicycle.core._threads import n_threads
 PointTree = _native.neighbors.PointTree
 #: Neighbours of a row's own arm that its conditional variance is estimated from.
 _OWN = 2
+_MOST_ROWS = 100_000_000  # that rows of weight above one may stand for: beyond, neither time nor memory is bounded
 _FIRST_CANDIDATES = 8  # of a row that is matched without replacement
 
 
@@ -50,6 +51,8 @@ def whole_rows(study: Study) -> tuple[Study, np.ndarray]:
     counts = np.rint(study.w).astype(np.int64)
     if np.abs(study.w - counts).max() > 1e-9:
         raise DataError("sample_weight: matching counts rows; expected whole numbers")
+    if counts.sum() > _MOST_ROWS:
+        raise DataError(f"sample_weight: stands for {counts.sum():,} rows to match; expected at most {_MOST_ROWS:,}")
     rows = np.argsort(content_keys(study, 0), kind="stable")
     rows = np.repeat(rows, counts[rows])
     taken = replace(study, X=study.X[rows], t=study.t[rows], y=study.y[rows], w=np.ones(len(rows)), weighted=False)
