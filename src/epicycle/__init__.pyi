@@ -261,6 +261,7 @@ from .neighbors import (
     RadiusNeighborsTransformer as RadiusNeighborsTransformer,
 )
 from .nets import (
+    ConvNetClassifier as ConvNetClassifier,
     MLPClassifier as MLPClassifier,
     MLPRegressor as MLPRegressor,
 )
