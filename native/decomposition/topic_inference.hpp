@@ -22,6 +22,7 @@
 namespace epicycle {
 
 constexpr std::size_t LANES = 8;
+constexpr double ROUNDING = 1e-14;
 constexpr double LEAST_SHARE = 1e-290;  // of a word that no topic of the document has
 
 constexpr std::size_t padded(std::size_t k) { return (k + LANES - 1) / LANES * LANES; }
@@ -94,13 +95,15 @@ EPICYCLE_CLONES inline double ascend_document(const double *B, const double *c, 
     for (bool last = false; !last;) {
         scale = expected_shares(gamma, k, kp, t);
         share_words(B, c, m, kp, t, s, r, g);
-        double change = 0.0;
+        double change = 0.0, all = 0.0;
         for (std::size_t j = 0; j < k; ++j) {
             before[j] = gamma[j];
             gamma[j] = alpha[j] + t[j] * g[j];
             change += std::fabs(gamma[j] - before[j]);
+            all += gamma[j];
         }
-        last = ++made >= most || change <= tol * static_cast<double>(k);
+        // Below ROUNDING of the whole a change is noise, however small the tolerance.
+        last = ++made >= most || change <= std::max(tol * static_cast<double>(k), ROUNDING * all);
     }
     *steps += static_cast<double>(made);
     if (!want_bound) return 0.0;

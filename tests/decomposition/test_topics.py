@@ -158,6 +158,13 @@ def test_the_bound_never_falls(seed, n, p, k, scale, priors, steps, weighted):
     assert shares.min() >= 0
 
 
+def test_steps_end_where_rounding_begins():
+    X = np.random.default_rng(0).poisson(1.0, (3, 40))
+    model = LatentDirichletAllocation(10, mean_change_tol=1e-300, max_doc_update_iter=10**9, max_iter=2, random_state=0)
+    with ep.config(on_nonconvergence="ignore"):
+        assert np.isfinite(model.fit(X).bound_)
+
+
 def test_functions_of_dirichlet_parameters():
     x = np.concatenate([np.logspace(-5, 12, 400), np.linspace(0.5, 20, 200)])[:, None]
     b, shift, one = np.zeros((len(x), native.padded_topics(1))), np.zeros(len(x)), np.array([1.0])
@@ -396,6 +403,10 @@ def test_bad_input_is_named():
         model.fit(-DOCUMENTS)
     with pytest.raises(DataError, match=r"doc_topic_prior: shape \(3,\); expected \(2,\)"):
         model.set_params(doc_topic_prior=[1, 2, 3]).fit(DOCUMENTS)
+    for method, step in (("online", "fit"), ("batch", "partial_fit")):
+        learnt = LatentDirichletAllocation(2, learning_method=method, topic_word_prior="auto")
+        with pytest.raises(ParameterError, match="topic_word_prior='auto': priors are learnt with"):
+            getattr(learnt, step)(DOCUMENTS)
     with pytest.raises(DataError, match="doc_topic_prior: expected numbers"):
         model.set_params(doc_topic_prior=[1, -1]).fit(DOCUMENTS)
     model.set_params(doc_topic_prior=None)

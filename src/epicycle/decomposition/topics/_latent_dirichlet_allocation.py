@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import DataError, DataTypeError
+from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, NoneOr, Real
@@ -55,9 +55,10 @@ class LatentDirichletAllocation(TopicModel):
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
-        alpha, for all topics alike or for each; "auto" learns one for each topic; None is 1 / K.
+        alpha, for all topics alike or for each; "auto" learns one for each topic ("batch", "gibbs");
+        None is 1 / K.
     topic_word_prior : float, "auto" or None, default=None
-        eta; "auto" learns it; None is 1 / K.
+        eta; "auto" learns it ("batch", "gibbs"); None is 1 / K.
     learning_method : {"batch", "online", "gibbs"}, default="batch"
         Rounds over all documents; steps on mini-batches, for many documents; Gibbs sampling, for whole counts in
         memory.
@@ -188,6 +189,8 @@ class LatentDirichletAllocation(TopicModel):
         """
         data = self._fit_data(X, None, sample_weight, target="none")
         self._require_room(data)
+        if self.learning_method == "online":
+            self._require_given_priors()
         alpha, eta = self._priors()
         extent = extent_of(data, "LatentDirichletAllocation.fit", self.n_jobs)
         if self.learning_method == "gibbs":
@@ -319,6 +322,8 @@ class LatentDirichletAllocation(TopicModel):
         first = not hasattr(self, "components_")
         data = self._fit_data(X, None, sample_weight, target="none", reset=first)
         self._require_room(data)
+        if first:
+            self._require_given_priors()
         alpha, eta = self._priors()
         extent_of(data, "LatentDirichletAllocation.partial_fit", self.n_jobs)
         if first:
@@ -356,6 +361,14 @@ class LatentDirichletAllocation(TopicModel):
             int(self.evaluate_every),
             self.n_jobs,
         )
+
+    def _require_given_priors(self) -> None:
+        for name in ("doc_topic_prior", "topic_word_prior"):
+            if _learnt(getattr(self, name)):
+                raise ParameterError(
+                    f"{name}='auto': priors are learnt with learning_method='batch' or 'gibbs'; expected numbers or "
+                    "None for steps on mini-batches"
+                )
 
     def _priors(self) -> tuple[np.ndarray, float]:
         """(alpha, eta) to begin with."""
