@@ -505,3 +505,11 @@ def test_penalties_too_small_for_the_dual_point_leave_the_certificate_a_number()
     assert not np.isnan(model.certificate_.value)
     assert np.isfinite(model.decision_function(X)).all()
     assert not model.certificate_.holds
+
+
+def test_a_gradient_of_nothing_but_rounding_ends_the_steps_of_kernel_logistic_regression():
+    X = np.array([1, -1, 1, 2, -1, -1, 0, 1, 2, -2, 1, 0, 0, -1, -1, 1, 1, -1, -1, -1, -1, 1.0])[:, None]
+    y = np.array([1, 1, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0])
+    powers = [100, -300, 100, -300, -300, 0, 0, *4 * [-300], 0, 0, -300, -300, 100, 0, 100, 0, 100, 0, 100]
+    model = ep.KernelLogisticRegression(tol=1e-12).fit(X, y, sample_weight=10.0 ** np.array(powers))
+    assert np.isfinite(model.decision_function(X)).all()

@@ -27,6 +27,7 @@ ARGUMENTS = {
         for kind in ("RandomForest", "ExtraTrees", "Bagging")
         for what in ("Classifier", "Regressor")
     },
+    "SparseCoder": {"dictionary": np.eye(4)},
 }
 
 #: Parameters that ours do without, with the reason.

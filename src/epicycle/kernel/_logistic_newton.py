@@ -207,7 +207,7 @@ class LogisticProblem:
         for step in range(1, max_iter + 1):
             Aq = apply(Kq, q)
             curvature = float(np.vdot(Kq, Aq))
-            if not curvature > 0:
+            if not (curvature > 0 and size > 0):  # only rounding is left
                 return dC, KdC, step
             length = size / curvature
             dC, KdC = dC + length * q, KdC + length * Kq
