@@ -8,13 +8,16 @@ needs it.
 from __future__ import annotations
 
 import math
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
+from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import Domain
@@ -23,7 +26,14 @@ from epicycle.core._solution import Solution
 from epicycle.core.estimator import Estimator, fitting
 from epicycle.nets._evidence import bound_of_errors, certificate
 from epicycle.nets.training._options import NET_DOCS, NET_PARAMETERS, TrainingOptions
-from epicycle.nets.training._torch import deterministic_kernels, device_named, one_thread_each, require_torch, seeded
+from epicycle.nets.training._torch import (
+    deterministic_kernels,
+    device_named,
+    memory_errors_named,
+    one_thread_each,
+    require_torch,
+    seeded,
+)
 from epicycle.optim import Loss
 
 if TYPE_CHECKING:
@@ -127,7 +137,7 @@ class NetEstimator(Estimator):
             rows, held = self._hold_out(rows, seed)
         self.architecture_ = architecture
         module = self._first_module(architecture, seed, stream=stream)
-        with one_thread_each(), deterministic_kernels(options.deterministic):
+        with memory_errors_named(type(self).__name__), one_thread_each(), deterministic_kernels(options.deterministic):
             run = TrainingRun(
                 module,
                 self._row_losses(),
@@ -192,6 +202,11 @@ class NetEstimator(Estimator):
             )
         except ValueError as error:
             raise DataError(f"validation_fraction={self.validation_fraction:g}: {error}") from None
+        if len(held) < 2:
+            raise DataError(
+                f"validation_fraction={self.validation_fraction:g}: The validation set is too small, {len(held)} of "
+                f"{rows.n_rows} rows; expected at least 2"
+            )
         return rows.subset(np.sort(kept)), rows.subset(np.sort(held))
 
     def _strata(self, rows: Any) -> np.ndarray | None:
@@ -297,6 +312,41 @@ class NetEstimator(Estimator):
             weight.grad = None
         self._keep_module(module)
         return module
+
+    def to_onnx(self, path: str | os.PathLike[str], X: Any) -> None:
+        """Write the module as an ONNX file, which other programs run (needs the package onnx).
+
+        Parameters
+        ----------
+        path : str or path-like
+        X : array-like
+            A few rows, from which the shapes of the inputs are read; their number may differ when the file is used.
+        """
+        self._check_fitted()
+        require_torch(f"{type(self).__name__}.to_onnx")
+        optional_import("onnx", f"{type(self).__name__}.to_onnx")
+        import torch
+
+        inputs = self._example_inputs(X)
+        names = [f"input_{i}" for i in range(len(inputs))] if len(inputs) > 1 else ["input"]
+        torch.onnx.export(
+            self.module_.cpu(),
+            inputs,
+            os.fspath(path),
+            input_names=names,
+            output_names=["output"],
+            dynamic_axes={name: {0: "rows"} for name in [*names, "output"]},
+            dynamo=False,
+        )
+
+    def _example_inputs(self, X: Any) -> tuple[Any, ...]:
+        """A few rows as the tensors that the module is called with."""
+        import torch
+
+        data = self._predict_data(X)
+        rows = data.head().X[:2]
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        return (torch.from_numpy(np.array(rows, dtype=self.architecture_.get("dtype", "float32"))),)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

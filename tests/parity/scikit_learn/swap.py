@@ -40,6 +40,7 @@ MODULES = (
     "manifold._mds",
     "naive_bayes",
     "neighbors",
+    "neural_network",
     "svm",
     "tree",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ ACTIVATIONS = ("identity", "logistic", "sigmoid", "tanh", "relu", "gelu")
 
 
 _SIZE = Integer(1)
+_LARGE_STEP = 1e9  # floating-point operations of a step whose parts keep four threads busy
 
 
 def _is_sizes(value: Any) -> bool:
@@ -139,6 +141,13 @@ MLP_DEFAULTS: Mapping[str, Any] = {
 }
 
 
+def is_stochastic(model: Any) -> bool:
+    """Whether the solver learns from a stream."""
+    if model.solver == "lbfgs":
+        raise AttributeError("partial_fit is only available for stochastic solvers; 'lbfgs' looks at all rows")
+    return True
+
+
 class _LimitedMonitor(Monitor):
     """A monitor that asks to stop after a number of passes over the rows."""
 
@@ -209,10 +218,8 @@ class MultiLayerPerceptron(NetEstimator):
         return table_rows(data, target)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
-        hidden = self.hidden_layer_sizes
-        hidden = [hidden] if isinstance(hidden, numbers.Integral) else list(hidden)
         return {
-            "layers": [self.n_features_in_, *(int(n) for n in hidden), self.n_outputs_],
+            "layers": self._architecture_sizes(),
             "activation": {"sigmoid": "logistic"}.get(self.activation, self.activation),
             "dropout": float(self.dropout),
             "dtype": str(rows.dtype),
@@ -223,6 +230,7 @@ class MultiLayerPerceptron(NetEstimator):
         size = min(200, rows.n_rows) if self.batch_size == "auto" else min(int(self.batch_size), rows.n_rows)
         return replace(
             options,
+            parts=self._parts(size),
             solver="sgd" if self.solver == "backprop" else options.solver,
             batch_size=size,
             nesterov=bool(self.nesterovs_momentum),
@@ -231,6 +239,19 @@ class MultiLayerPerceptron(NetEstimator):
             alpha=0.0 if self.solver == "adamw" else float(self.alpha),
             weight_decay=float(self.alpha) if self.solver == "adamw" else 0.0,
         )
+
+    def _parts(self, batch_rows: int) -> int:
+        """Pieces of a batch that are worth computing side by side: those of some milliseconds each."""
+        if self.accumulate > 1:
+            return 1
+        sizes = self._architecture_sizes()
+        work = 6 * batch_rows * sum(a * b for a, b in pairwise(sizes))  # multiplications and additions
+        return 4 if work > _LARGE_STEP else 2 if work > _LARGE_STEP / 4 else 1
+
+    def _architecture_sizes(self) -> list[int]:
+        hidden = self.hidden_layer_sizes
+        hidden = [hidden] if isinstance(hidden, numbers.Integral) else list(hidden)
+        return [self.n_features_in_, *(int(n) for n in hidden), self.n_outputs_]
 
     def _own_gradients(self, module: Any, rows: Any) -> Any:
         if self.solver != "backprop":
@@ -249,8 +270,6 @@ class MultiLayerPerceptron(NetEstimator):
     def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
         if self.solver != "lbfgs":
             super()._train(rows, architecture, stream=stream)
-        elif stream:
-            raise AttributeError("partial_fit is only available for stochastic optimizers. lbfgs is not stochastic.")
         elif self.early_stopping or self.dropout > 0 or self.device != "cpu" or self.tol is None:
             raise ParameterError(
                 "solver='lbfgs' minimises one function of all rows to a tolerance; expected early_stopping=False, "

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
 
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.nets._tasks import NetClassifier, NetRegressor
-from epicycle.nets.mlp._base_mlp import MLP_DEFAULTS, MLP_PARAMETERS, MLPArguments, MultiLayerPerceptron
+from epicycle.nets.mlp._base_mlp import MLP_DEFAULTS, MLP_PARAMETERS, MLPArguments, MultiLayerPerceptron, is_stochastic
 from epicycle.nets.training._torch import require_torch
 from epicycle.optim import Logistic, Loss
 from epicycle.optim._likelihoods import Poisson
@@ -86,9 +87,16 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
         else:
             data = self._fit_data(X, y, sample_weight, target="labels")
             self.classes_, _, data = encode_labels(data, type(self).__name__)
+            earlier = self._run.earlier.get("classes_")
+            if self.warm_start and earlier is not None and not np.array_equal(earlier, self.classes_):
+                raise DataError(
+                    "y: warm_start can only be used where `y` has the same classes as in the previous call to fit. "
+                    f"Previously got {earlier}, `y` has {self.classes_}"
+                )
         self._set_outputs()
         return self._table_rows(data)
 
+    @available_if(is_stochastic)  # type: ignore[untyped-decorator]
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows, in one epoch.
@@ -210,6 +218,7 @@ class MLPRegressor(MultiLayerPerceptron, NetRegressor):
         self.out_activation_ = "identity" if self.loss == "squared_error" else "exp"
         return self._table_rows(data)
 
+    @available_if(is_stochastic)  # type: ignore[untyped-decorator]
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows, in one epoch.

@@ -30,9 +30,9 @@ def multi_layer_perceptron(architecture: Mapping[str, Any]) -> nn.Module:
             layers.append(ACTIVATIONS[architecture["activation"]]())
             if architecture["dropout"] > 0:
                 layers.append(Dropout(architecture["dropout"]))
-        linear = nn.Linear(n_in, n_out, dtype=dtype)
+        linear = nn.Linear(n_in, n_out, dtype=torch.float64)  # the same start in single and in double precision
         bound = math.sqrt(6 / (n_in + n_out))
         nn.init.uniform_(linear.weight, -bound, bound)
         nn.init.uniform_(linear.bias, -bound, bound)
         layers.append(linear)
-    return nn.Sequential(*layers)
+    return nn.Sequential(*layers).to(dtype)

@@ -19,8 +19,11 @@ from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.nets.training._batches import MiniBatch
 from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._processes import n_processes, own_share, shared_module, summed
 from epicycle.nets.training._randomness import drawing_from
 from epicycle.nets.training._torch import one_thread_each
+
+_MOST_PARTS = 1 << 16  # of a batch in one process: what processes draw is numbered beyond each other
 
 #: (module, batch) -> the loss of every row.
 RowLosses = Callable[[torch.nn.Module, MiniBatch], torch.Tensor]
@@ -55,9 +58,13 @@ class Gradients:
         self.mean_weight, self.seed, self.device = mean_weight, seed, device
         self.trained = [p for p in module.parameters() if p.requires_grad]
         self.scaler = torch.amp.GradScaler(device.type) if options.precision == "float16" else None
-        self.threads = 1
+        self.threads, self.processes = 1, n_processes()
+        self.rank = torch.distributed.get_rank() if self.processes > 1 else 0
+        self.called: Any = torch.compile(module) if options.compile else module
+        if self.processes > 1:
+            self.called = shared_module(self.called, device)
         self.replicas: Sequence[torch.nn.Module] = [module]
-        if options.parts > 1 and device.type == "cpu":
+        if options.parts > 1 and device.type == "cpu" and self.processes == 1 and not options.compile:
             # The same weights, and buffers (running means) of their own.
             shared = {id(p): p for p in module.parameters()}
             self.replicas = [module, *(copy.deepcopy(module, dict(shared)) for _ in range(options.parts - 1))]
@@ -66,19 +73,28 @@ class Gradients:
     def __call__(self, batch: MiniBatch, step: int) -> torch.Tensor:
         """Set the gradient of the weighted mean loss of the batch; gives that loss, on the device of the module."""
         scale = 1.0 / (batch.n_rows * self.mean_weight)
+        if self.processes > 1:
+            batch, share = own_share(batch)
+            scale *= share
         if len(self.replicas) > 1:
             return self._side_by_side(batch.parts(len(self.replicas)), scale, step)
         total: Any = 0.0
         for weight in self.trained:
             weight.grad = None
-        for i, part in enumerate(batch.parts(self.options.accumulate)):
-            loss = self._loss(self.module, part, scale, step, i)
-            (loss if self.scaler is None else self.scaler.scale(loss)).backward()
+        parts = batch.parts(self.options.accumulate)
+        for i, part in enumerate(parts):
+            # Processes exchange gradients once, after the last part.
+            with self.called.no_sync() if self.processes > 1 and i < len(parts) - 1 else nullcontext():
+                loss = self._loss(self.called, part, scale, step, i)
+                (loss if self.scaler is None else self.scaler.scale(loss)).backward()
             total = total + loss.detach()
-        return total
+        return summed(total) if self.processes > 1 else total
 
     def _loss(self, module: torch.nn.Module, part: MiniBatch, scale: float, step: int, i: int) -> torch.Tensor:
-        with drawing_from(self.seed, step, i, self.device), mixed_precision(self.options, self.device):
+        with (
+            drawing_from(self.seed, step, i + self.rank * _MOST_PARTS, self.device),
+            mixed_precision(self.options, self.device),
+        ):
             losses = self.row_losses(module, part.to(self.device))
         if part.weight is not None:
             losses = losses * part.weight.to(losses)

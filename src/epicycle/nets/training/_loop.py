@@ -104,11 +104,10 @@ class TrainingRun:
         self.options, self.rows, self.seed, self.monitor, self.validation = options, rows, seed, monitor, validation
         self.device = device_named(options.device)
         self.module = module.to(self.device)
-        runs: Any = torch.compile(self.module) if options.compile else self.module
         self.scaler = None
         if gradients is None:
             gradients = Gradients(
-                runs, row_losses, options, mean_weight=rows.mean_weight, seed=seed, device=self.device
+                self.module, row_losses, options, mean_weight=rows.mean_weight, seed=seed, device=self.device
             )
             self.scaler = gradients.scaler
         self.gradients = gradients

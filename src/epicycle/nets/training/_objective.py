@@ -34,8 +34,6 @@ class ModuleObjective(Objective):
     alpha : float, default=0
     """
 
-    lower_bound = 0.0
-
     def __init__(
         self, module: torch.nn.Module, row_losses: RowLosses, rows: Rows | Sequence[MiniBatch], alpha: float = 0.0
     ) -> None:

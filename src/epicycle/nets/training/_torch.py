@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from epicycle.core._exceptions import MissingDependencyError, ParameterError
+from epicycle.core._exceptions import MemoryBudgetError, MissingDependencyError, ParameterError
 
 
 def require_torch(purpose: str) -> Any:
@@ -69,6 +69,22 @@ def deterministic_kernels(wanted: bool) -> Iterator[None]:
     finally:
         torch.use_deterministic_algorithms(before[0])
         torch.backends.cudnn.benchmark = before[1]
+
+
+@contextmanager
+def memory_errors_named(name: str) -> Iterator[None]:
+    """An allocation that torch could not make becomes an error that says what to change."""
+    import torch
+
+    try:
+        yield
+    except RuntimeError as error:  # torch.OutOfMemoryError on a GPU is one; on the CPU only the text tells
+        if not isinstance(error, torch.OutOfMemoryError) and "not enough memory" not in str(error):
+            raise
+        raise MemoryBudgetError(
+            f"{name}: the memory of the device is not enough ({str(error).splitlines()[0]:.150}); take a smaller "
+            "batch_size, a larger accumulate, or a smaller network"
+        ) from None
 
 
 def device_named(name: str) -> Any:
