@@ -90,7 +90,8 @@ AREAS = {
         "metrics.cluster.tests.test_common metrics.cluster.tests.test_supervised "
         "metrics.cluster.tests.test_unsupervised",
     ),
-    "networks": (0.97, "neural_network.tests.test_mlp"),
+    # Divergence is an error or keeps the last good weights, one class is refused, nothing is printed.
+    "networks": (0.9, "neural_network.tests.test_mlp"),
     "text": (0.97, "feature_extraction.tests.test_text"),
     "mixtures": (
         0.97,
