@@ -53,7 +53,7 @@ def test_killed_at_random_twenty_times_it_ends_in_the_same_bits(tmp_path):
             break
         while run.is_alive() and (file.stat().st_mtime_ns if file.exists() else 0) == before:
             time.sleep(0.002)  # at least one checkpoint further, or the fit would never get on
-        time.sleep(rng.uniform(0, 0.02))
+        time.sleep(rng.uniform(0, 0.01))
         assert run.is_alive(), f"it was done after {kills} kills: the fit is too short for this machine"
         run.kill()
         run.join()
