@@ -291,6 +291,21 @@ def test_the_file_holds_the_architecture_and_the_weights(classes, tmp_path):
     assert_allclose(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), model.predict_proba(X), rtol=1e-12)
 
 
+def test_lbfgs_goes_on_from_its_checkpoint(classes, tmp_path):
+    """Without hidden layers the problem is convex: the resumed fit ends at the same optimum."""
+    options = {"hidden_layer_sizes": (), "solver": "lbfgs", "alpha": 3.0, "tol": 1e-7, "random_state": 0}
+    whole = ep.MLPClassifier(**options, max_iter=1000).fit(*classes)
+    cut = ep.MLPClassifier(**options, max_iter=whole.n_iter_ // 2).set_callbacks(ep.Checkpoint(tmp_path / "run.epi"))
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        cut.fit(*classes)
+    resumed = ep.Checkpoint.resume(tmp_path / "run.epi").set_params(max_iter=1000)
+    assert resumed.n_iter_ == whole.n_iter_ // 2
+    assert np.array_equal(resumed.predict_proba(classes[0]), cut.predict_proba(classes[0]))
+    resumed.fit(*classes)
+    assert resumed.converged_
+    assert_allclose(resumed.predict_proba(classes[0]), whole.predict_proba(classes[0]), atol=1e-6)
+
+
 def test_weights_that_do_not_fit_the_architecture_are_refused(classes):
     X, y = classes
     model = ep.MLPClassifier(8, max_iter=1, **EPOCHS).fit(X, y)
