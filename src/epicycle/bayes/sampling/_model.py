@@ -96,9 +96,9 @@ class Model:
     ...     gradient=gradient,
     ...     data={"y": np.array([1.1, 2.3, 1.7, 0.4])},
     ... )
-    >>> draws = bayes.sample(model, draws=500, random_state=0)
+    >>> draws = bayes.sample(model, draws=1000, random_state=0)
     >>> draws["sigma"].shape, bool((draws["sigma"] > 0).all())
-    ((4, 500), True)
+    ((4, 1000), True)
     """
 
     def __init__(

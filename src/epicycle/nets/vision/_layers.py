@@ -56,7 +56,7 @@ def alexnet(side: int, width: float) -> list[Layer]:
     for channels in (384, 256, 256):
         layers += [["conv", _scaled(channels, width), 3], ["relu"]]
     _pooled(layers, side)
-    hidden = [["dropout", 0.5], ["linear", _scaled(1024, width)], ["relu"]]
+    hidden: list[Layer] = [["dropout", 0.5], ["linear", _scaled(1024, width)], ["relu"]]
     return [*layers, ["flatten"], *hidden, *hidden]
 
 
