@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from epicycle.exceptions import EpicycleWarning
 from epicycle.io import load, save
-from epicycle.io._registry import _ESTIMATORS
+from epicycle.io._registry import _SKLEARN, _table
 
 CASES = zoo.cases()
 
@@ -28,9 +28,9 @@ def outcome(model, method, X):
     return result.toarray() if scipy.sparse.issparse(result) else result
 
 
-def test_the_zoo_has_every_allowed_class():
+def test_the_zoo_has_every_allowed_class_of_scikit_learn():
     shown = {type(case.model).__name__ for case in CASES}
-    assert shown == {name.rpartition(".")[2] for name in _ESTIMATORS}
+    assert shown == {name.rpartition(".")[2] for name in _table(_SKLEARN)}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
