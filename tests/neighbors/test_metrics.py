@@ -264,3 +264,9 @@ def test_attributes_in_scikit_learns_terms(table):
     assert_array_equal(again.predict(X), X[:, 0])
     graph = neighbors.kneighbors_graph(ep.NearestNeighbors().fit(X), 5)  # scikit-learn's function, our search
     assert_array_equal(graph.toarray(), neighbors.kneighbors_graph(X, 5).toarray())
+
+
+def test_a_row_of_equal_numbers_is_correlated_with_none():
+    X = np.array([[1.0, 2.0, 3.0], [3.0, 3.0, 3.0], [3.0, 2.0, 1.0]])
+    distances, _ = ep.NearestNeighbors(n_neighbors=3, metric="correlation").fit(X).kneighbors(X)
+    assert_allclose(distances, [[0.0, 1.0, 2.0], [1.0, 1.0, 1.0], [0.0, 1.0, 2.0]], atol=1e-12)

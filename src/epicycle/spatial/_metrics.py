@@ -77,6 +77,8 @@ class BlockMetric:
             )
         if isinstance(self.metric, str) and self.metric in _SHARES:
             D[np.isnan(D)] = 0.0  # a share of nothing: rows without any entry are equal
+        if self.metric == "correlation":
+            D[np.isnan(D)] = 1.0  # a row of equal numbers is correlated with none
         # Rows that have no value in common have no distance: they are farther than all that have one.
         return np.where(np.isnan(D), np.inf, D) if np.isnan(D).any() else D
 

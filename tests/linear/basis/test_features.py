@@ -74,3 +74,13 @@ def test_bad_parameters(transformer, words):
 def test_no_functions_at_all():
     with pytest.raises(DataError, match="no column varies"):
         ep.HingeFeatures(linear=False).fit(np.ones((5, 2)))
+
+
+def test_angles_beyond_floating_point_are_refused():
+    X = np.array([[0.0], [1.0], [1e9]])
+    with pytest.raises(DataError, match="longer period"):
+        ep.FourierFeatures(period=1e-300).fit_transform(X)
+    model = ep.FourierFeatures(period=1e-200).fit(X)
+    assert np.isfinite(model.transform(X)).all()
+    with pytest.raises(DataError, match="frequency"):
+        model.transform([[1e200]])

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.polynomial import chebyshev
 
+from epicycle.core._exceptions import DataError
 from epicycle.data import Batch
 
 _PIECE_BYTES = 1 << 20
@@ -201,7 +202,14 @@ class HarmonicBasis(Basis):
         return 2 * self.frequencies.size
 
     def _shifted(self, X: np.ndarray, quarter_turns: int) -> np.ndarray:
-        angles = np.asarray(X, dtype=np.float64)[:, :, None] * self.frequencies
+        with np.errstate(over="ignore", invalid="ignore"):
+            angles = np.asarray(X, dtype=np.float64)[:, :, None] * self.frequencies
+        if not np.isfinite(angles).all():
+            highest = float(np.abs(self.frequencies).max())
+            raise DataError(
+                f"X: its values times the frequency {highest:g} are beyond floating point; expected lower frequencies, "
+                "that is a longer period"
+            )
         out = np.empty((len(X), self.frequencies.size, 2))
         angles = angles.reshape(len(X), self.frequencies.size)
         sine, cosine = np.sin(angles), np.cos(angles)
