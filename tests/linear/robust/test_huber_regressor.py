@@ -260,3 +260,10 @@ def test_bad_parameters(parameters):
     (name,) = parameters
     with pytest.raises(ParameterError, match=f"{name}="):
         HuberRegressor(**parameters).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
+
+
+def test_a_scale_beyond_all_errors_is_refused():
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 1.5])
+    with pytest.raises(ParameterError, match="scale=1e\\+300: is more than 1e\\+100 times that of y"):
+        HuberRegressor(scale=1e300, epsilon=1e150).fit(X, y)
+    assert np.isfinite(HuberRegressor(scale=1e50, epsilon=1e150).fit(X, y).certificate_.value)

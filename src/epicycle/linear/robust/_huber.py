@@ -17,6 +17,7 @@ from sklearn.base import RegressorMixin
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import AnyOf, Choice, Domain, Real
 from epicycle.core.estimator._catalogue import MethodCard
@@ -35,6 +36,8 @@ from epicycle.stats._class_scores import linear_predictor, predictor_batch
 NORMAL_MAD = 0.6744897501960817
 #: Least scale, relative to that of y: with it, data on a hyperplane is fitted too.
 MIN_RELATIVE_SCALE = 1e-11
+#: Largest scale that may be given, relative to that of y: its square is a number.
+LARGEST_RELATIVE_SCALE = 1e100
 #: Gap at which the fit with a larger scale than the wanted one ends: it is only a start for the next.
 INTERMEDIATE_GAP = 1e-8
 #: Steps without a smaller gap after which the fit is as exact as rounding allows.
@@ -188,7 +191,15 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         beta = absolute.solve(0.5, None, lambda *_: False).beta
         (median,) = residual_quantiles(absolute.data, absolute.frame, beta, [0.5], self.n_jobs, absolute=True)
         sigma = max(float(median) / NORMAL_MAD, MIN_RELATIVE_SCALE)
-        return (sigma if self.scale == "mad" else float(self.scale) / absolute.frame.y_scale), (beta, sigma)
+        if self.scale == "mad":
+            return sigma, (beta, sigma)
+        y_scale = absolute.frame.y_scale
+        if float(self.scale) > LARGEST_RELATIVE_SCALE * y_scale:
+            raise ParameterError(
+                f"scale={self.scale!r}: is more than {LARGEST_RELATIVE_SCALE:g} times that of y, {y_scale:.3g}; "
+                'expected about the size of the errors, "mad" or "joint"'
+            )
+        return float(self.scale) / y_scale, (beta, sigma)
 
     def _earlier(self, frame: Frame, p: int) -> tuple[np.ndarray, float] | None:
         """The end of the earlier fit, in the units of the frame, where there was one of as many features."""
