@@ -8,6 +8,7 @@ ORDER = [
     "plot_string_kernels.py",
     "plot_search_by_meaning.py",
     "plot_topics_by_parts.py",
+    "plot_topics_of_documents.py",
     "plot_recommendations.py",
     "plot_swiss_roll.py",
     "plot_unusual_digits.py",

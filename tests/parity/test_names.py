@@ -51,6 +51,7 @@ NOT_HERE = {
         "each piece of work has a stream of its own, named by the seed; no generator is left over",
         ("LatentDirichletAllocation",),
     ),
+    "t_": ("rows that were seen: n_iter_ times those of an epoch", ("MLPClassifier", "MLPRegressor")),
     "one_hot_encoder_": ("indicators are written from the numbers of the leaves", ("RandomTreesEmbedding",)),
 }
 

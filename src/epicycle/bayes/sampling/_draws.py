@@ -203,7 +203,7 @@ class Draws(Saved, Mapping[str, Array]):
             "values": dict(self._values),
             "statistics": dict(self.statistics),
             "method": self.method,
-            "judged": self.checked,
+            "judged": self.checked,  # its name when the format of files was fixed
             "step_sizes": self.step_sizes,
             "metrics": self.metrics,
             "complete": self.complete,
@@ -212,7 +212,8 @@ class Draws(Saved, Mapping[str, Array]):
 
     def __epi_restore__(self, state: dict[str, Any]) -> None:
         values, statistics = state.pop("values"), state.pop("statistics")
-        self.__init__(values, statistics, **state)  # type: ignore[misc]  # an object that was only allocated
+        checked = state.pop("judged")
+        self.__init__(values, statistics, checked=checked, **state)  # type: ignore[misc]  # an object that was only allocated
 
 
 def _constant(x: Array) -> Array:

@@ -74,7 +74,7 @@ class ConvNetClassifier(NetClassifier):
     >>> from epicycle import ConvNetClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> X = X.reshape(-1, 8, 8)
-    >>> model = ConvNetClassifier(width=0.25, max_iter=8, batch_size=32, learning_rate_init=0.005, random_state=0)
+    >>> model = ConvNetClassifier(width=0.25, max_iter=10, batch_size=16, learning_rate_init=0.003, random_state=0)
     >>> model = model.fit(X[:1000], y[:1000])
     >>> model.score(X[1000:], y[1000:]) > 0.9
     True

@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._plot_style import styled
+from epicycle.core._plot_style import axes_grid, styled
 
 
 def _tiles(n: int, columns: int) -> tuple[Any, list[Any]]:
-    import matplotlib.pyplot as plt
-
-    rows = -(-n // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(1.1 * columns, 1.1 * rows), squeeze=False)
+    axes = axes_grid(-(-n // columns), columns, (1.1 * columns, 1.2))
     for ax in axes.flat:
         ax.set_axis_off()
-    return figure, list(axes.flat)
+    return axes.flat[0].figure, list(axes.flat)
 
 
 @styled
@@ -30,7 +27,6 @@ def filters_picture(filters: np.ndarray) -> Any:
             ax.imshow(0.5 + 0.5 * f / largest)
         else:
             ax.imshow(f[:, :, 0], cmap="RdBu_r", vmin=-largest, vmax=largest)
-    figure.tight_layout(pad=0.3)
     return figure
 
 
@@ -47,5 +43,4 @@ def saliency_picture(images: np.ndarray, maps: np.ndarray, labels: np.ndarray) -
         largest = float(np.abs(found).max()) or 1.0
         below.imshow(shown.mean(axis=2), cmap="gray")
         below.imshow(found, cmap="RdBu_r", vmin=-largest, vmax=largest, alpha=0.7)
-    figure.tight_layout(pad=0.3)
     return figure
