@@ -66,6 +66,7 @@ error of the values, bounded by Bellman's residual, is at most 1e-5 of the large
     ),
     quality=distance,
     tolerance=1e-5,
+    cap=300.0,
     targets=(
         Target("speed against the best peer", speedup_over_best_peer(), at_least=1.0),
         Target("speed against NumPy and SciPy", ratio("NumPy and SciPy", "epicycle"), at_least=10.0),

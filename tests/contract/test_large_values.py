@@ -9,14 +9,18 @@ import pytest
 from sklearn.utils import get_tags
 
 import epicycle as ep
-from epicycle.exceptions import ConvergenceWarning, DataError
+from epicycle.exceptions import ConvergenceError, ConvergenceWarning, DataError
 
 #: Estimators that warned once; all others are in the slow run.
 ONCE = [
     *("LassoCV", "ElasticNetCV", "MultiTaskLassoCV", "GaussianMixture", "BayesianGaussianMixture", "KernelPCA"),
     *("MiniBatchKMeans", "EpicycleRegression", "LinearRegression", "Ridge", "KernelRidge", "SVR", "HuberRegressor"),
 ]
-OTHERS = [pytest.param(c.__name__, marks=pytest.mark.slow) for c in cases.estimators() if c.__name__ not in ONCE]
+OTHERS = [
+    pytest.param(c.__name__, marks=pytest.mark.slow)
+    for c in cases.estimators()
+    if hasattr(ep, c.__name__) and c.__name__ not in ONCE
+]
 
 
 @pytest.mark.parametrize("name", [*ONCE, *OTHERS])
@@ -30,7 +34,7 @@ def test_large_values_are_fitted_or_refused_without_warnings(name):
         y = np.column_stack([y, X[:, 0]]) if name.startswith("MultiTask") else y
         problems = [(1e150 * X, y), (X, 1e150 * y)]
     for rows, target in problems:
-        with warnings.catch_warnings(), contextlib.suppress(DataError):
+        with warnings.catch_warnings(), contextlib.suppress(DataError, ConvergenceError):
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", RuntimeWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -252,3 +252,13 @@ def test_plots():
     assert {text.get_text() for text in both.ax_.texts} >= set(iris.feature_names)
     with pytest.raises(DataError, match="k >= 2"):
         plot.biplot(model.transform(iris.data)[:, :1], model.components_[:1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_many_restarts_keep_the_vectors_orthonormal(seed):
+    """Eigenvalues that lie close together need hundreds of products, and the space is cut back many times."""
+    X = np.random.default_rng(0).normal(size=(100, 80))
+    model = PCA(n_components=2, svd_solver="arpack", random_state=seed).fit(X)
+    assert_allclose(model.singular_values_, np.linalg.svd(X - X.mean(0), compute_uv=False)[:2], rtol=1e-9)
+    assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-9)
+    assert model.certificate_.holds

@@ -71,6 +71,10 @@ class LatentModel(ABC):
         """The parameters as one vector: coordinates in which acceleration extrapolates, free of bounds if possible."""
         return np.concatenate([np.zeros(0), *(leaf.ravel() for leaf in leaves(parameters))])
 
+    def normalised(self, parameters: Any) -> Any:
+        """Extrapolated parameters where they have to be: long steps enlarge what rounding left of sums of one."""
+        return parameters
+
     def from_vector(self, vector: np.ndarray, like: Any) -> Any:
         """The parameters of a vector; `like` are others of the same shapes."""
         return _shaped_like(like, iter(np.split(vector, np.cumsum([leaf.size for leaf in leaves(like)])[:-1])))

@@ -217,7 +217,8 @@ class _Climb:
             x = x0 + 2 * a * r + a * a * v
         if not np.isfinite(x).all():
             return None
-        parameters = self.model.from_vector(x, after)
+        with np.errstate(over="ignore"):  # a logarithm that was extrapolated too far
+            parameters = self.model.normalised(self.model.from_vector(x, after))
         if not self.model.feasible(parameters):
             return None
         try:

@@ -77,6 +77,8 @@ class _Space:
         self.theta, self.U = theta[::-1], U[:, ::-1]
         W = SQ.copy()
         subtract_product(W, self.columns, C, self.n_jobs)
+        # Once more: what cancellation left of the space in W would grow with every restart.
+        subtract_product(W, self.columns, inner_product(self.columns, W, self.n_jobs), self.n_jobs)
         return W
 
     def ritz(self, count: int) -> np.ndarray:

@@ -156,6 +156,12 @@ class MultinomialModel(LinearModel):
         total = raised.sum(axis=1, keepdims=True)
         return np.where(total > 0, np.maximum(raised / np.where(total > 0, total, 1.0), _TINY), 1 / sums.shape[1])
 
+    def normalised(self, parameters: Any) -> Any:
+        """With weights, and probabilities of each component, that add up to one."""
+        values = parameters["values"]
+        total = values.sum(axis=1, keepdims=True)
+        return super().normalised({**parameters, "values": values / np.where(total > 0, total, 1.0)})
+
     def log_prior(self, parameters: Mapping[str, np.ndarray]) -> float:
         return self.alpha * float(np.log(parameters["values"]).sum()) if self.alpha else 0.0
 

@@ -51,6 +51,11 @@ class MixtureModel(LatentModel):
     def expectation(self, data: Data, parameters: Mapping[str, np.ndarray], n_jobs: int | None = None) -> Expectation:
         return super().expectation(data, self.prepared(parameters), n_jobs)
 
+    def normalised(self, parameters: Any) -> Any:
+        """With weights that add up to one."""
+        w = parameters.get("weights")
+        return parameters if w is None or not w.sum() > 0 else {**parameters, "weights": w / w.sum()}
+
     def feasible(self, parameters: Mapping[str, np.ndarray]) -> bool:
         return bool((parameters["weights"] > 0).all())
 

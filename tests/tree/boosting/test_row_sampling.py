@@ -18,7 +18,7 @@ def test_the_threshold_gives_the_share(seed, n, share, kind):
     sizes = sizes.astype(np.float32)
     sizes[rng.random(n) < 0.2] = 0.0
     mu = threshold(bucket_counts(sizes), share)
-    expected = np.where(sizes >= mu, 1.0, sizes / max(mu, 1e-30))[sizes > 0].sum()
+    expected = np.where(sizes >= mu, 1.0, sizes.astype(float) / max(mu, 1e-30))[sizes > 0].sum()
     assert abs(expected - min(share * n, np.count_nonzero(sizes))) <= 0.01 * n * share + 1e-6
 
 

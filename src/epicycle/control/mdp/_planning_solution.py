@@ -196,7 +196,7 @@ def bounds(mdp: MDP, values: Array, n_jobs: int | None = None) -> Bounds:
         return Bounds(after, choice, after, after, None, 0.0, "every state is terminal")
     # Each backup is a sum of m + 2 rounded terms.
     terms = int(np.diff(mdp.transitions_.indptr).max(initial=0)) + 3
-    rounding = np.finfo(float).eps * terms * (np.abs(mdp.rewards_).max() + np.abs(values).max())
+    rounding = np.finfo(float).eps * terms * (_competing_reward(mdp, values) + np.abs(values).max())
     if mdp.criterion == "average":
         gain = 0.5 * (low + high)
         meaning = "the mean reward of a step under this policy is within {} of the largest one, relative to rewards"
@@ -218,6 +218,19 @@ def bounds(mdp: MDP, values: Array, n_jobs: int | None = None) -> Bounds:
         lower = values + acts * (low - rounding) * under
         upper = values + acts * (high + rounding) * most
     return Bounds(0.5 * (lower + upper), choice, lower, upper, None, float((upper - lower).max()), meaning)
+
+
+def _competing_reward(mdp: MDP, values: Array) -> float:
+    """Largest size of the rewards of actions that could be the best of their states.
+
+    What rounding does to the others cannot matter: they are worse whatever follows them.
+    """
+    rewards, counts = mdp.rewards_, np.diff(mdp.pair_start_)
+    acting = counts > 0
+    best = np.repeat(np.maximum.reduceat(rewards, mdp.pair_start_[:-1][acting]), counts[acting])
+    spread = mdp.discount * (max(values.max(), 0.0) - min(values.min(), 0.0))
+    competes = rewards >= best - (1 + 1e-9) * spread - 1e-9 * np.abs(best)
+    return float(np.abs(rewards[competes]).max(initial=0.0))
 
 
 def scale_of(mdp: MDP, values: Array) -> float:
