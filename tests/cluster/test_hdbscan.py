@@ -65,7 +65,7 @@ def test_scikit_learn_has_the_same_clusters(seed, n, p, size, k, method, single,
         assert largest == 20 < n
         reject()
     assert_array_equal(ours.labels_, theirs.labels_)
-    assert_allclose(ours.probabilities_, theirs.probabilities_, rtol=1e-9)
+    assert_allclose(ours.probabilities_, theirs.probabilities_, rtol=1e-7)  # its brute force cancels digits
     cut = float(np.median(ours.linkage_[:, 2])) * (1 + 1e-9)
     assert_array_equal(ours.dbscan_clustering(cut, 3), theirs.dbscan_clustering(cut, 3))
     assert ours.certificate_.holds

@@ -226,9 +226,12 @@ def _competing_reward(mdp: MDP, values: Array) -> float:
     What rounding does to the others cannot matter: they are worse whatever follows them.
     """
     rewards, counts = mdp.rewards_, np.diff(mdp.pair_start_)
+    spread = mdp.discount * (max(values.max(), 0.0) - min(values.min(), 0.0))
+    low, high = float(rewards.min()), float(rewards.max())
+    if high - low <= spread:  # the future may make up for any reward
+        return max(abs(low), abs(high))
     acting = counts > 0
     best = np.repeat(np.maximum.reduceat(rewards, mdp.pair_start_[:-1][acting]), counts[acting])
-    spread = mdp.discount * (max(values.max(), 0.0) - min(values.min(), 0.0))
     competes = rewards >= best - (1 + 1e-9) * spread - 1e-9 * np.abs(best)
     return float(np.abs(rewards[competes]).max(initial=0.0))
 
