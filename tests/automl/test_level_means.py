@@ -1,17 +1,13 @@
 """Categories of many levels: smoothed means of the target, and no row learns from its own."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
+from real_tables import DATA, needs
 
 import epicycle as ep
 from epicycle.automl.tables._level_means import LevelMeans, _means
-
-DATA = Path(os.environ.get("EPICYCLE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
 
 def effects(n=3_000, levels=600, spread=1.0, seed=0):
@@ -68,7 +64,7 @@ def test_a_table_with_many_levels(kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "movielens_small_ratings.csv.gz").exists(), reason="the data is not there")
+@needs("movielens_small_ratings.csv.gz")
 def test_ratings_of_users_and_films():
     run = ep.train(DATA / "movielens_small_ratings.csv.gz", target="rating", task="regression", metric="rmse",
                    order=None, drop=["timestamp"], time=25, models=["GradientBoosting"])  # fmt: skip

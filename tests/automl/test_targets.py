@@ -1,19 +1,15 @@
 """Skewed targets, prediction intervals, and rows in order of time."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
+from real_tables import DATA, needs
 
 import epicycle as ep
 from epicycle.automl.tables._columns import is_skewed
 from epicycle.automl.tables._table_model import half_width
 from epicycle.cli import main
-
-DATA = Path(os.environ.get("EPICYCLE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
 
 def incomes(n=400, seed=0):
@@ -114,7 +110,7 @@ def test_folds_in_order_of_time_learn_from_half_of_the_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "bike_sharing_hour.csv.gz").exists(), reason="the data is not there")
+@needs("bike_sharing_hour.csv.gz")
 def test_bike_sharing_is_judged_by_the_future():
     run = ep.train(DATA / "bike_sharing_hour.csv.gz", target="cnt", drop=["casual", "registered"], time=25,
                    models=["GradientBoosting"])  # fmt: skip
@@ -124,7 +120,7 @@ def test_bike_sharing_is_judged_by_the_future():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "mauna_loa_co2_monthly.csv.gz").exists(), reason="the data is not there")
+@needs("mauna_loa_co2_monthly.csv.gz")
 def test_months_of_carbon_dioxide():
     run = ep.train(DATA / "mauna_loa_co2_monthly.csv.gz", target="average", time=10,
                    drop=["decimal_date", "deseasonalized", "ndays", "sdev", "unc"])  # fmt: skip

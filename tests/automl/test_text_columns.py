@@ -3,22 +3,19 @@
 import gzip
 import json
 import lzma
-import os
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from real_tables import DATA, needs
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import epicycle as ep
 from epicycle.automl.tables._columns import kind_of_column
 from epicycle.automl.tables._table_encoder import Coded
 
-#: Folder of the data sets: EPICYCLE_DATA, or shared/data next to the checkout.
-DATA = Path(os.environ.get("EPICYCLE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 KINDS = {"x": "number", "text": "text", "gene": "sequence", "colour": "category"}
 
 
@@ -138,10 +135,6 @@ def test_the_script_reproduces_a_model_of_texts(table, tmp_path):
     parts = scope["read"](scope["DATA"])
     scope["model"].fit(parts.train, parts.y_train)
     assert np.array_equal(scope["model"].predict_proba(parts.test), run.model_.predict_proba(parts.test))
-
-
-def needs(name):
-    return pytest.mark.skipif(not (DATA / name).exists(), reason=f"{name} is not there")
 
 
 def lines(name):

@@ -81,9 +81,9 @@ class NetEstimator(Estimator):
     def _architecture(self, rows: Rows) -> dict[str, Any]:
         """Input of `_build_module`, from the arguments and the data."""
 
+    @abstractmethod
     def _loss(self) -> Loss:
         """The loss of `optim` that is minimised."""
-        raise NotImplementedError(f"{type(self).__name__} gives neither _loss nor _row_losses")
 
     def _row_losses(self) -> Callable[[Any, MiniBatch], Any]:
         """(module, batch) -> the loss of every row: by default `_loss` of what the module makes of the inputs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -67,8 +68,9 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    @abstractmethod
     def _atoms(self, n_features: int) -> np.ndarray:
-        raise NotImplementedError
+        """The dictionary that rows are coded with, checked against their number of features."""
 
     def _alpha(self) -> float | None:
         return self.transform_alpha
