@@ -49,18 +49,31 @@ def lightgbm_model(rounds: int, leaves: int, **options: Any) -> Any:
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(
-        n_estimators=rounds, num_leaves=leaves, learning_rate=0.1, min_child_samples=20, n_jobs=threads(), verbose=-1,
+        n_estimators=rounds,
+        num_leaves=leaves,
+        learning_rate=0.1,
+        min_child_samples=20,
+        n_jobs=threads(),
+        verbose=-1,
         **options,
-    )  # fmt: skip
+    )
 
 
 def xgboost_model(rounds: int, leaves: int) -> Any:
     from xgboost import XGBClassifier
 
     return XGBClassifier(
-        n_estimators=rounds, max_leaves=leaves, max_depth=0, grow_policy="lossguide", tree_method="hist",
-        learning_rate=0.1, reg_lambda=0.0, max_bin=255, enable_categorical=True, n_jobs=threads(),
-    )  # fmt: skip
+        n_estimators=rounds,
+        max_leaves=leaves,
+        max_depth=0,
+        grow_policy="lossguide",
+        tree_method="hist",
+        learning_rate=0.1,
+        reg_lambda=0.0,
+        max_bin=255,
+        enable_categorical=True,
+        n_jobs=threads(),
+    )
 
 
 def sklearn_model(rounds: int, leaves: int) -> Any:

@@ -138,7 +138,9 @@ statsmodels fits without the penalty, and competes with nobody.""",
         implementations=(
             Implementation("reference", "reference", reference),
             Implementation(
-                "scikit-learn newton-cholesky", "peer", sklearn_fit(power, "newton-cholesky"),
+                "scikit-learn newton-cholesky",
+                "peer",
+                sklearn_fit(power, "newton-cholesky"),
                 tolerances=ladder(0.1, 1e-10),
             ),
             Implementation("scikit-learn lbfgs", "peer", sklearn_fit(power, "lbfgs"), tolerances=ladder(1e-3, 1e-10)),
@@ -149,4 +151,4 @@ statsmodels fits without the penalty, and competes with nobody.""",
         quality=quality(power),
         tolerance=1e-8,
         targets=(Target("speed against the best peer", speedup_over_best_peer(), at_least=1.5),),
-    )  # fmt: skip
+    )

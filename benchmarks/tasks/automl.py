@@ -64,9 +64,14 @@ def _loss(predicted: np.ndarray, y: np.ndarray, classes: int) -> float:
 
 
 def with_epicycle(
-    X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray, categorical: np.ndarray, classes: int,
+    X: np.ndarray,
+    y: np.ndarray,
+    rows: np.ndarray,
+    truth: np.ndarray,
+    categorical: np.ndarray,
+    classes: int,
     seconds: float,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     import pyarrow as pa
 
     import epicycle as ep
@@ -78,16 +83,27 @@ def with_epicycle(
         return pa.table({**columns, "y": y.astype(np.int64) if classes else y})
 
     run = ep.train(
-        table(X, y), "y", test=table(rows, truth), time=seconds, metric="log_loss" if classes else "rmse",
-        task="classification" if classes else "regression", n_jobs=threads(), progress=False,
-    )  # fmt: skip
+        table(X, y),
+        "y",
+        test=table(rows, truth),
+        time=seconds,
+        metric="log_loss" if classes else "rmse",
+        task="classification" if classes else "regression",
+        n_jobs=threads(),
+        progress=False,
+    )
     return run.test_part.responses["predict_proba" if classes else "predict"]
 
 
 def with_flaml(
-    X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray, categorical: np.ndarray, classes: int,
+    X: np.ndarray,
+    y: np.ndarray,
+    rows: np.ndarray,
+    truth: np.ndarray,
+    categorical: np.ndarray,
+    classes: int,
     seconds: float,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     import pandas as pd
     from flaml import AutoML
 
@@ -102,10 +118,16 @@ def with_flaml(
     learners = ["lgbm", "catboost", "rf", "extra_tree", "kneighbor", *(["lrl1"] if classes else [])]
     model = AutoML()
     model.fit(
-        frame(X), y.astype(int) if classes else y, task="classification" if classes else "regression",
-        metric="log_loss" if classes else "rmse", time_budget=seconds, n_jobs=threads(), seed=0, verbose=0,
+        frame(X),
+        y.astype(int) if classes else y,
+        task="classification" if classes else "regression",
+        metric="log_loss" if classes else "rmse",
+        time_budget=seconds,
+        n_jobs=threads(),
+        seed=0,
+        verbose=0,
         estimator_list=learners,
-    )  # fmt: skip
+    )
     return np.asarray(model.predict_proba(frame(rows)) if classes else model.predict(frame(rows)))
 
 

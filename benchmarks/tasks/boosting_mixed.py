@@ -36,9 +36,7 @@ def make(directory: Path, quick: bool) -> Data:
     y = (score + rng.standard_normal(n + held) > 0.5).astype(np.int64)
     for j in range(0, NUMBERS, 2):  # a tenth is missing, in the columns that matter too
         X[rng.random(n + held) < 0.1, j] = np.nan
-    return {
-        "X": X[:n], "levels": levels[:n], "y": y[:n], "X_test": X[n:], "levels_test": levels[n:], "y_test": y[n:]
-    }  # fmt: skip
+    return {"X": X[:n], "levels": levels[:n], "y": y[:n], "X_test": X[n:], "levels_test": levels[n:], "y_test": y[n:]}
 
 
 def frame(X: np.ndarray, levels: np.ndarray) -> Any:
@@ -54,9 +52,15 @@ def catboost_model(rounds: int, leaves: int) -> Any:
     from catboost import CatBoostClassifier
 
     return CatBoostClassifier(
-        iterations=rounds, grow_policy="Lossguide", max_leaves=leaves, learning_rate=0.1, thread_count=threads(),
-        verbose=False, allow_writing_files=False, cat_features=[f"c{j}" for j in range(CATEGORIES)],
-    )  # fmt: skip
+        iterations=rounds,
+        grow_policy="Lossguide",
+        max_leaves=leaves,
+        learning_rate=0.1,
+        thread_count=threads(),
+        verbose=False,
+        allow_writing_files=False,
+        cat_features=[f"c{j}" for j in range(CATEGORIES)],
+    )
 
 
 def fit(build: Callable[[int, int], Any]) -> Callable[[Data], Measured]:

@@ -66,9 +66,12 @@ def epicycle_model(classes: int, categorical: np.ndarray) -> Any:
     from epicycle import GradientBoostingClassifier, GradientBoostingRegressor
 
     model = (GradientBoostingClassifier if classes else GradientBoostingRegressor)(
-        n_estimators=ROUNDS, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=ROWS,
+        n_estimators=ROUNDS,
+        max_leaf_nodes=LEAVES,
+        learning_rate=RATE,
+        min_samples_leaf=ROWS,
         categorical_features=categorical.tolist() or None,
-    )  # fmt: skip
+    )
     return lambda X, y, rows: _answer(model.fit(X, y), rows)
 
 
@@ -76,9 +79,14 @@ def lightgbm_model(classes: int, categorical: np.ndarray) -> Any:
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     model = (LGBMClassifier if classes else LGBMRegressor)(
-        n_estimators=ROUNDS, num_leaves=LEAVES, learning_rate=RATE, min_child_samples=ROWS, min_data_in_bin=1,
-        n_jobs=threads(), verbose=-1,
-    )  # fmt: skip
+        n_estimators=ROUNDS,
+        num_leaves=LEAVES,
+        learning_rate=RATE,
+        min_child_samples=ROWS,
+        min_data_in_bin=1,
+        n_jobs=threads(),
+        verbose=-1,
+    )
     return lambda X, y, rows: _answer(model.fit(X, y, categorical_feature=categorical.tolist()), rows)
 
 
@@ -87,9 +95,17 @@ def xgboost_model(classes: int, categorical: np.ndarray) -> Any:
     from xgboost import XGBClassifier, XGBRegressor
 
     model = (XGBClassifier if classes else XGBRegressor)(
-        n_estimators=ROUNDS, max_leaves=LEAVES, max_depth=0, grow_policy="lossguide", tree_method="hist",
-        learning_rate=RATE, reg_lambda=0.0, max_bin=255, enable_categorical=True, n_jobs=threads(),
-    )  # fmt: skip
+        n_estimators=ROUNDS,
+        max_leaves=LEAVES,
+        max_depth=0,
+        grow_policy="lossguide",
+        tree_method="hist",
+        learning_rate=RATE,
+        reg_lambda=0.0,
+        max_bin=255,
+        enable_categorical=True,
+        n_jobs=threads(),
+    )
 
     def table(X: np.ndarray, levels: list[np.ndarray]) -> Any:
         frame = pd.DataFrame(X)

@@ -34,9 +34,14 @@ def xgboost_model() -> Any:
     from xgboost import XGBRegressor
 
     return XGBRegressor(
-        n_estimators=1, tree_method="exact", max_depth=DEPTH, learning_rate=1.0, reg_lambda=0.0, min_child_weight=0.0,
+        n_estimators=1,
+        tree_method="exact",
+        max_depth=DEPTH,
+        learning_rate=1.0,
+        reg_lambda=0.0,
+        min_child_weight=0.0,
         n_jobs=threads(),
-    )  # fmt: skip
+    )
 
 
 def sklearn_model() -> Any:

@@ -72,11 +72,14 @@ objective is within 1e-7 of the least that anybody finds, relative to it; epicyc
         Implementation("reference", "reference", fit, setup=setup_epicycle),
         Implementation("epicycle", "epicycle", fit, setup=setup_epicycle),
         Implementation(
-            "scikit-learn", "peer", fit_scikit_learn, setup=setup_scikit_learn,
+            "scikit-learn",
+            "peer",
+            fit_scikit_learn,
+            setup=setup_scikit_learn,
             tolerances=(1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7),
         ),
     ),
     quality=objectives,
     tolerance=1e-7,
     targets=(Target("speed against the best peer", speedup_over_best_peer(), at_least=1),),
-)  # fmt: skip
+)

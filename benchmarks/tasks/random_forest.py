@@ -47,18 +47,33 @@ def lightgbm_model() -> Any:
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(
-        boosting_type="rf", n_estimators=TREES, num_leaves=8191, min_child_samples=1, bagging_freq=1,
-        bagging_fraction=0.632, feature_fraction_bynode=5 / 30, n_jobs=threads(), verbose=-1,
-    )  # fmt: skip
+        boosting_type="rf",
+        n_estimators=TREES,
+        num_leaves=8191,
+        min_child_samples=1,
+        bagging_freq=1,
+        bagging_fraction=0.632,
+        feature_fraction_bynode=5 / 30,
+        n_jobs=threads(),
+        verbose=-1,
+    )
 
 
 def xgboost_model() -> Any:
     from xgboost import XGBRFClassifier
 
     return XGBRFClassifier(
-        n_estimators=TREES, max_depth=0, max_leaves=8191, grow_policy="lossguide", tree_method="hist", subsample=0.632,
-        colsample_bynode=5 / 30, reg_lambda=0.0, min_child_weight=0.0, n_jobs=threads(),
-    )  # fmt: skip
+        n_estimators=TREES,
+        max_depth=0,
+        max_leaves=8191,
+        grow_policy="lossguide",
+        tree_method="hist",
+        subsample=0.632,
+        colsample_bynode=5 / 30,
+        reg_lambda=0.0,
+        min_child_weight=0.0,
+        n_jobs=threads(),
+    )
 
 
 def fit(build: Callable[[], Any]) -> Callable[[Data], Measured]:

@@ -83,9 +83,12 @@ def run(data: Data) -> Measured:
     ]
     data_bytes = (folder / "train.csv").stat().st_size
     numbers = [
-        trained["first"], trained["whole"] / budget, (trained["memory"] - few["memory"]) / data_bytes,
-        few["memory"] / 2**20, sizes[1] / sizes[0],
-    ]  # fmt: skip
+        trained["first"],
+        trained["whole"] / budget,
+        (trained["memory"] - few["memory"]) / data_bytes,
+        few["memory"] / 2**20,
+        sizes[1] / sizes[0],
+    ]
     return Measured(trained["whole"], {"numbers": np.array(numbers)})
 
 

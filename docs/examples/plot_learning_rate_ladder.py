@@ -66,8 +66,9 @@ for descends, label, colour, marker in ((True, "descends", "C0", "o"), (False, "
     here = np.array(ladder.descends) == descends
     left.scatter(np.array(ladder.steps)[here], reached[here], color=colour, marker=marker, s=45, label=label)
 left.axvline(2 / largest, color="0.4", lw=0.8, ls=":")
-left.annotate("2 / L", (2 / largest, 0.03), (4, 0), xycoords=("data", "axes fraction"), textcoords="offset points",
-              color="0.4")  # fmt: skip
+left.annotate(
+    "2 / L", (2 / largest, 0.03), (4, 0), xycoords=("data", "axes fraction"), textcoords="offset points", color="0.4"
+)
 left.set(xlabel="step", ylabel="objective above its minimum", title="after ten steps on each rung")
 left.legend(title="a short run")
 for step, run in runs.items():

@@ -86,14 +86,35 @@ figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 shown = np.maximum(list(rows.values()), 1e-18)
 ax.barh(list(rows), shown, left=0, height=0.55)
 for i, value in enumerate(rows.values()):
-    ax.annotate("identical bits" if value == 0 else f"{value:.0e}", (max(value, 1e-18), i), (5, 0),
-                textcoords="offset points", va="center")  # fmt: skip
+    ax.annotate(
+        "identical bits" if value == 0 else f"{value:.0e}",
+        (max(value, 1e-18), i),
+        (5, 0),
+        textcoords="offset points",
+        va="center",
+    )
 ax.axvline(1e-10, color="0.4", lw=0.8, ls=":")
 ax.axvline(eps, color="0.4", lw=0.8, ls=":")
-ax.annotate("1e-10, what the tests ask for", (1e-10, 1), (-4, 4), xycoords=("data", "axes fraction"),
-            textcoords="offset points", ha="center", color="0.4", fontsize=9)  # fmt: skip
-ax.annotate("machine precision", (eps, 1), (-4, 4), xycoords=("data", "axes fraction"),
-            textcoords="offset points", ha="center", color="0.4", fontsize=9)  # fmt: skip
+ax.annotate(
+    "1e-10, what the tests ask for",
+    (1e-10, 1),
+    (-4, 4),
+    xycoords=("data", "axes fraction"),
+    textcoords="offset points",
+    ha="center",
+    color="0.4",
+    fontsize=9,
+)
+ax.annotate(
+    "machine precision",
+    (eps, 1),
+    (-4, 4),
+    xycoords=("data", "axes fraction"),
+    textcoords="offset points",
+    ha="center",
+    color="0.4",
+    fontsize=9,
+)
 ax.set(xscale="log", xlim=(1e-18, 1e-8), xlabel="largest difference of a coefficient, relative")
 ax.invert_yaxis()
 plt.show()

@@ -28,17 +28,40 @@ styles = {"cholesky": ("C1", "s", "-"), "qr": ("C2", "D", "-"), "auto": ("C0", "
 for solver, (colour, marker, line) in styles.items():
     size = 7 if solver == "qr" else 4
     label = f'solver="{solver}"' + (" (the default)" if solver == "auto" else "")
-    ax.loglog(conditions, errors[solver], line, color=colour, marker=marker, ms=size, mfc="none" if size == 7 else None,
-              label=label)  # fmt: skip
+    ax.loglog(
+        conditions,
+        errors[solver],
+        line,
+        color=colour,
+        marker=marker,
+        ms=size,
+        mfc="none" if size == 7 else None,
+        label=label,
+    )
 eps = np.finfo(float).eps
 ax.loglog(conditions, np.minimum(conditions * eps, 1), ":", color="0.4")
-ax.annotate("condition × machine precision", (1e12, 1e12 * eps), (0, 8), textcoords="offset points", color="0.4",
-            fontsize=9, ha="right")  # fmt: skip
+ax.annotate(
+    "condition × machine precision",
+    (1e12, 1e12 * eps),
+    (0, 8),
+    textcoords="offset points",
+    color="0.4",
+    fontsize=9,
+    ha="right",
+)
 for limit in (1e2, 1e6):
     ax.axvline(limit, color="0.4", lw=0.8, ls="--")
 for middle, label in ((1e1, "plain"), (1e4, "refined"), (1e9, "QR of the rows")):
-    ax.annotate(label, (middle, 1.0), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points",
-                ha="center", fontsize=9, color="0.3")  # fmt: skip
+    ax.annotate(
+        label,
+        (middle, 1.0),
+        (0, 4),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9,
+        color="0.3",
+    )
 ax.set(xlabel="condition number of X", ylabel="relative error of the coefficients", ylim=(1e-17, 10))
 ax.legend(loc="upper left")
 plt.show()

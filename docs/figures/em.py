@@ -45,8 +45,10 @@ axes[0].set(xlabel="p of the first coin, with 0.62 for the second", ylim=(min(L)
 axes[0].legend(frameon=False, loc="lower center")
 
 start = np.array([0.49, 0.5])
-runs = {name: em.run_em(model, data, start, tol=1e-13, max_iter=5000, accelerate=name == "SQUAREM")
-        for name in ("plain", "SQUAREM")}  # fmt: skip
+runs = {
+    name: em.run_em(model, data, start, tol=1e-13, max_iter=5000, accelerate=name == "SQUAREM")
+    for name in ("plain", "SQUAREM")
+}
 best = max(run.log_likelihood for run in runs.values())
 for name, run in runs.items():
     gap = best - run.history.log_likelihood

@@ -29,6 +29,13 @@ for ax, count in zip(axes, (2, 5), strict=True):
     title = {2: "circle on circle", 5: "five circles"}[count]
     ax.set(title=f"{title}: off by {error:.2g} AU", xlim=(-3, 3), ylim=(-2.9, 2.9), ylabel="y" if count == 2 else "")
     ax.plot(0, 0, "P", color="C2", ms=9, mec="white", zorder=8)
-    ax.annotate("Earth", (0, 0), (9, 4), textcoords="offset points", fontsize=10, zorder=9,
-                bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8})  # fmt: skip
+    ax.annotate(
+        "Earth",
+        (0, 0),
+        (9, 4),
+        textcoords="offset points",
+        fontsize=10,
+        zorder=9,
+        bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8},
+    )
 plt.show()

@@ -26,8 +26,13 @@ for _ in range(300):
     z = 1 + 0.8 * x + 0.7 * rng.normal(size=24)
     for rule in rules:
         slopes[rule].append(ep.EstimatingEquations(weights=rule).fit(x[:, None], z).coef_[0])
-right.boxplot([slopes[rule] for rule in rules], orientation="horizontal", widths=0.6, showfliers=False,
-              medianprops={"color": "C0"})  # fmt: skip
+right.boxplot(
+    [slopes[rule] for rule in rules],
+    orientation="horizontal",
+    widths=0.6,
+    showfliers=False,
+    medianprops={"color": "C0"},
+)
 right.axvline(0.8, color="0.4", lw=0.8, ls=":")
 efficiency = [ep.EstimatingEquations(weights=rule).fit(x[:, None], y).efficiency()[0] for rule in rules]
 right.set_yticks(range(1, 5), [f"{rule}\nefficiency {e:.2f}" for rule, e in zip(rules, efficiency, strict=True)])

@@ -17,8 +17,11 @@ path = np.argsort(order)[model.predict(X)]
 
 figure, axes = plt.subplot_mosaic(
     [["series", "bic"], ["posterior", "bic"]],
-    figsize=(10.4, 4.2), width_ratios=(2.4, 1), height_ratios=(2, 1), layout="constrained",
-)  # fmt: skip
+    figsize=(10.4, 4.2),
+    width_ratios=(2.4, 1),
+    height_ratios=(2, 1),
+    layout="constrained",
+)
 series, below, bic = axes["series"], axes["posterior"], axes["bic"]
 series.scatter(time, x, s=9, c=[f"C{k}" for k in path])
 for k, mean in enumerate(model.means_[order, 0]):

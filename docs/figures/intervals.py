@@ -15,8 +15,16 @@ clear = (low > 0) | (high < 0)
 
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for mask, colour, label in ((clear, "C0", "interval excludes zero"), (~clear, "0.55", "interval contains zero")):
-    ax.errorbar(coef[mask], rows[mask], xerr=np.array([coef - low, high - coef])[:, mask], fmt="o", color=colour, ms=5,
-                capsize=3, label=label)  # fmt: skip
+    ax.errorbar(
+        coef[mask],
+        rows[mask],
+        xerr=np.array([coef - low, high - coef])[:, mask],
+        fmt="o",
+        color=colour,
+        ms=5,
+        capsize=3,
+        label=label,
+    )
 ax.axvline(0, color="k", lw=0.8)
 ax.set_yticks(rows, X.columns)
 ax.invert_yaxis()

@@ -16,8 +16,9 @@ for ax, (title, model) in zip(axes, models.items(), strict=False):
     ax.set_ylim(-850, 850)
 norms = np.abs(models["lasso"].coef_path_).sum(axis=0)
 gone = int(np.flatnonzero(models["lasso"].history_.left == 6)[0])  # the step at whose beginning s3 leaves
-axes[1].annotate("s3 leaves", (norms[gone] / norms[-1], 0), (0.4, -600), color="0.4",
-                 arrowprops={"arrowstyle": "->", "color": "0.4"})  # fmt: skip
+axes[1].annotate(
+    "s3 leaves", (norms[gone] / norms[-1], 0), (0.4, -600), color="0.4", arrowprops={"arrowstyle": "->", "color": "0.4"}
+)
 
 lar = models["least angle regression"]
 Z, r = X.to_numpy(), y.to_numpy() - y.mean()

@@ -20,8 +20,16 @@ for rank, j in enumerate(order):
     left.semilogx(alphas, coef[:, j], style, color=f"C{rank % 4}", label=X.columns[j])
 left.axhline(0, color="k", lw=0.6)
 left.axvline(largest, color="0.4", lw=0.8, ls=":")
-left.annotate(r"$\alpha_{\max}$", (largest, 0.97), (-4, 0), xycoords=("data", "axes fraction"), ha="right", va="top",
-              textcoords="offset points", color="0.4")  # fmt: skip
+left.annotate(
+    r"$\alpha_{\max}$",
+    (largest, 0.97),
+    (-4, 0),
+    xycoords=("data", "axes fraction"),
+    ha="right",
+    va="top",
+    textcoords="offset points",
+    color="0.4",
+)
 left.set(xlabel="alpha", ylabel="coefficient", title="one after the other leaves zero")
 left.invert_xaxis()
 left.legend(ncols=2, loc="lower left")

@@ -19,8 +19,14 @@ for ax, classes in zip(panels, ([1, 2], [0, 1, 2]), strict=True):
     model = ep.LogisticRegression(C=10.0).fit(X[rows], y[rows])
     probability = model.predict_proba(grid).reshape(*a.shape, -1)
     if len(classes) == 2:
-        lines = ax.contour(a, b, probability[..., 1], levels=[0.05, 0.25, 0.5, 0.75, 0.95], colors="0.45",
-                           linewidths=[0.8, 0.8, 1.8, 0.8, 0.8])  # fmt: skip
+        lines = ax.contour(
+            a,
+            b,
+            probability[..., 1],
+            levels=[0.05, 0.25, 0.5, 0.75, 0.95],
+            colors="0.45",
+            linewidths=[0.8, 0.8, 1.8, 0.8, 0.8],
+        )
         ax.clabel(lines, fontsize=8, fmt="%.2f")
         ax.set_title("two classes: P(virginica)")
     else:

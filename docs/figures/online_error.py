@@ -22,8 +22,15 @@ for name, model in models.items():
     result = ep.online.evaluate(model, X, y, window=500)
     result.plot(ax=axes, label=f"{name}: {result.mean_error:.3f}")
 axes.axvline(n // 2, color="0.4", lw=0.8, ls=":")
-axes.annotate("the stream changes", (n // 2, 0.97), (5, 0), xycoords=("data", "axes fraction"), va="top", color="0.4",
-              textcoords="offset points")  # fmt: skip
+axes.annotate(
+    "the stream changes",
+    (n // 2, 0.97),
+    (5, 0),
+    xycoords=("data", "axes fraction"),
+    va="top",
+    color="0.4",
+    textcoords="offset points",
+)
 axes.set(ylim=(0.05, 0.52))
 axes.legend(title="error of all rows")
 plt.show()

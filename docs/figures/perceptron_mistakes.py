@@ -23,8 +23,15 @@ for variant, style in (("online", "-"), ("averaged", "--")):
 for sign, marker in ((1, "o"), (-1, "s")):
     left.plot(*X[y == sign].T, marker, ms=3.5, alpha=0.7, color="C0" if sign > 0 else "C1")
 last = ep.Perceptron().fit(X, y)
-left.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), xticks=[-1, 0, 1], yticks=[-1, 0, 1], xlabel="$x_1$", ylabel="$x_2$",
-         title=f"{last.n_mistakes_} mistakes, at most {last.mistake_bound_:.0f}")  # fmt: skip
+left.set(
+    xlim=(-1.1, 1.1),
+    ylim=(-1.1, 1.1),
+    xticks=[-1, 0, 1],
+    yticks=[-1, 0, 1],
+    xlabel="$x_1$",
+    ylabel="$x_2$",
+    title=f"{last.n_mistakes_} mistakes, at most {last.mistake_bound_:.0f}",
+)
 left.legend(loc="lower left", frameon=True, framealpha=0.95)
 
 gaps = np.geomspace(0.4, 0.01, 14)

@@ -25,8 +25,7 @@ smooth = ep.RidgeCV(penalty_matrix=second.T @ second, fit_intercept=False).fit(s
 rough = ep.LinearRegression(fit_intercept=False).fit(steps, z)
 right.plot(t, z, ".", color="0.7", ms=4)
 right.plot(t, rough.predict(steps), color="C1", lw=1, label="least squares, 60 means")
-right.plot(t, smooth.predict(steps), color="C0", lw=2,
-           label=f"smooth, {smooth.effective_dof_:.1f} degrees of freedom")  # fmt: skip
+right.plot(t, smooth.predict(steps), color="C0", lw=2, label=f"smooth, {smooth.effective_dof_:.1f} degrees of freedom")
 right.plot(t, signal, color="k", lw=1, ls="--", label="truth")
 right.set(xlabel="t")
 right.legend(frameon=False)

@@ -32,8 +32,14 @@ left.plot(*ols, "o", color="k", label="least squares")
 left.plot(*w, "D", color="C5", label=f"ridge, alpha = {chosen:g}")
 left.axhline(0, color="k", lw=0.6)
 left.axvline(0, color="k", lw=0.6)
-left.set(xlabel="$w_1$", ylabel="$w_2$", xlim=(-0.6, 3.2), ylim=(-1.2, 2.2), aspect="equal",
-         title="contours of the loss touch the ball $\\|w\\| \\leq r$")  # fmt: skip
+left.set(
+    xlabel="$w_1$",
+    ylabel="$w_2$",
+    xlim=(-0.6, 3.2),
+    ylim=(-1.2, 2.2),
+    aspect="equal",
+    title="contours of the loss touch the ball $\\|w\\| \\leq r$",
+)
 left.legend(loc="upper right", frameon=True, framealpha=0.9, edgecolor="none")
 
 for d, colour, label in zip(np.linalg.svd(X, compute_uv=False), ("C0", "C1"), ("large", "small"), strict=True):

@@ -120,8 +120,12 @@ def test_warm_start_adds_the_trees_of_a_larger_forest():
 def test_explanations_add_up_and_name_the_column(forest):
     found = forest.explain(X)
     lengths = -np.log2(-forest.score_samples(X))
-    expected = np.mean([tree.tree_.n_node_samples[tree.tree_.is_leaf] @ tree.tree_.values[tree.tree_.is_leaf, 0] / 256
-                        for tree in forest.estimators_]) / float(average_path_length(256))  # fmt: skip
+    expected = np.mean(
+        [
+            tree.tree_.n_node_samples[tree.tree_.is_leaf] @ tree.tree_.values[tree.tree_.is_leaf, 0] / 256
+            for tree in forest.estimators_
+        ]
+    ) / float(average_path_length(256))
     assert_allclose(found.sum(axis=1), expected - lengths, atol=1e-9)
     odd = np.tile(np.zeros(3), (3, 1)) + 9 * np.eye(3)
     assert_array_equal(forest.explain(odd).argmax(axis=1), [0, 1, 2])

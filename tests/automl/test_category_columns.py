@@ -74,8 +74,11 @@ def test_a_frame_of_categories_trains_and_its_model_predicts_a_file(tmp_path):
     table = plain()
     run = ep.train(as_pandas(table), "answer", time=1, models="logistic")
     assert {p.name: p.kind for p in run.profile} == {
-        "size": "number", "colour": "category", "grade": "category", "answer": "target"
-    }  # fmt: skip
+        "size": "number",
+        "colour": "category",
+        "grade": "category",
+        "answer": "target",
+    }
     assert run.test.score > 0.7
     pa.csv.write_csv(table, tmp_path / "new.csv")
     (block,) = blocks_of(tmp_path / "new.csv", run.model_.encoder_.types_)

@@ -59,8 +59,12 @@ def test_planted_groups_are_found_with_their_number(run):
     assert max(of_method, key=lambda c: c["beyond_chance"])["name"] == run.chosen == "KMeans, 3 clusters"
     assert {c["method"] for c in run.candidates} == {"KMeans", "AgglomerativeClustering", "HDBSCAN"}
     assert {p.name: p.kind for p in run.profile} == {
-        "age": "number", "fare": "number", "city": "category", "always": "drop", "kind": "drop",
-    }  # fmt: skip
+        "age": "number",
+        "fare": "number",
+        "city": "category",
+        "always": "drop",
+        "kind": "drop",
+    }
     assert any("3 clusters" in reason and "tables without clusters" in reason for reason in run.reasons)
     assert "3 clusters of 30 rows by KMeans" in str(run)
 

@@ -213,9 +213,15 @@ def test_columns_that_say_nothing_are_left_out_with_a_reason():
     rng, X, y = plain(200)
     text = [f"the quick brown fox {i} jumps over" for i in rng.permutation(200)]
     table = as_table(
-        X, y, row_id=np.arange(200), ticket=[f"T{i:05d}" for i in rng.permutation(10**5)[:200]], story=text,
-        nothing=pa.nulls(200), same=np.ones(200), odd=["3.5"] * 198 + ["unknown", "1"],
-    )  # fmt: skip
+        X,
+        y,
+        row_id=np.arange(200),
+        ticket=[f"T{i:05d}" for i in rng.permutation(10**5)[:200]],
+        story=text,
+        nothing=pa.nulls(200),
+        same=np.ones(200),
+        odd=["3.5"] * 198 + ["unknown", "1"],
+    )
     run = ep.train(table, **TREE)
     profile = {p.name: p for p in run.profile}
     dropped = {name for name, p in profile.items() if p.kind == "drop"}

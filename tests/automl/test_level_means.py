@@ -66,9 +66,20 @@ def test_a_table_with_many_levels(kind, tmp_path):
 @pytest.mark.slow
 @needs("movielens_small_ratings.csv.gz")
 def test_ratings_of_users_and_films():
-    run = ep.train(DATA / "movielens_small_ratings.csv.gz", target="rating", task="regression", metric="rmse",
-                   order=None, drop=["timestamp"], time=25, models=["GradientBoosting"])  # fmt: skip
+    run = ep.train(
+        DATA / "movielens_small_ratings.csv.gz",
+        target="rating",
+        task="regression",
+        metric="rmse",
+        order=None,
+        drop=["timestamp"],
+        time=25,
+        models=["GradientBoosting"],
+    )
     assert {p.name: p.kind for p in run.profile} == {
-        "userId": "category", "movieId": "category", "rating": "target", "timestamp": "drop"
-    }  # fmt: skip
+        "userId": "category",
+        "movieId": "category",
+        "rating": "target",
+        "timestamp": "drop",
+    }
     assert run.test.score < 0.88  # the means alone: 1.04; means of users and films added up: 0.87

@@ -112,8 +112,13 @@ def test_folds_in_order_of_time_learn_from_half_of_the_rows():
 @pytest.mark.slow
 @needs("bike_sharing_hour.csv.gz")
 def test_bike_sharing_is_judged_by_the_future():
-    run = ep.train(DATA / "bike_sharing_hour.csv.gz", target="cnt", drop=["casual", "registered"], time=25,
-                   models=["GradientBoosting"])  # fmt: skip
+    run = ep.train(
+        DATA / "bike_sharing_hour.csv.gz",
+        target="cnt",
+        drop=["casual", "registered"],
+        time=25,
+        models=["GradientBoosting"],
+    )
     assert run.how == "in order of time"
     assert run.test.score >= 0.90
     assert 0.8 < run.interval["coverage"] <= 1
@@ -122,8 +127,12 @@ def test_bike_sharing_is_judged_by_the_future():
 @pytest.mark.slow
 @needs("mauna_loa_co2_monthly.csv.gz")
 def test_months_of_carbon_dioxide():
-    run = ep.train(DATA / "mauna_loa_co2_monthly.csv.gz", target="average", time=10,
-                   drop=["decimal_date", "deseasonalized", "ndays", "sdev", "unc"])  # fmt: skip
+    run = ep.train(
+        DATA / "mauna_loa_co2_monthly.csv.gz",
+        target="average",
+        time=10,
+        drop=["decimal_date", "deseasonalized", "ndays", "sdev", "unc"],
+    )
     assert {p.name: p.kind for p in run.profile}["date"].startswith("date")
     assert run.how == "in order of time"
     # The growth has grown: a line through the years before falls behind it, and a constant is nowhere near.

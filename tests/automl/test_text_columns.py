@@ -95,9 +95,11 @@ def test_rows_in_the_form_for_trees_give_every_form(table, form, sparse):
     dense = [m.toarray() if sp.issparse(m) else m for m in (made, expected)]
     assert_allclose(*dense, atol=1e-10)
     alone = ep.TableEncoder(KINDS, form=form, sparse=sparse).fit(table)
-    assert_allclose(alone.transform(table)[:5].toarray() if sparse or form == "linear" else alone.transform(table)[:5],
-                    other.transform(table)[:5].toarray() if sparse or form == "linear" else other.transform(table)[:5],
-                    atol=1e-12)  # fmt: skip
+    assert_allclose(
+        alone.transform(table)[:5].toarray() if sparse or form == "linear" else alone.transform(table)[:5],
+        other.transform(table)[:5].toarray() if sparse or form == "linear" else other.transform(table)[:5],
+        atol=1e-12,
+    )
 
 
 def test_sequences_of_one_length_have_letters_at_places(table):
@@ -168,8 +170,14 @@ def test_newsgroups_by_date():
 @pytest.mark.slow
 @needs("dna_splice.csv.gz")
 def test_splice_junctions():
-    run = ep.train(DATA / "dna_splice.csv.gz", target="class", drop=["name"], metric="accuracy", time=20,
-                   models=["LogisticRegression", "GradientBoosting"])  # fmt: skip
+    run = ep.train(
+        DATA / "dna_splice.csv.gz",
+        target="class",
+        drop=["name"],
+        metric="accuracy",
+        time=20,
+        models=["LogisticRegression", "GradientBoosting"],
+    )
     assert run.test.score >= 0.94
 
 

@@ -39,9 +39,13 @@ def test_every_split_is_the_best_of_all(seed):
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(2, 40), ties=st.booleans(), sparse=st.booleans(),
-    strategy=st.sampled_from(["biggest_inertia", "largest_cluster"]), share=st.floats(0, 1),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(2, 40),
+    ties=st.booleans(),
+    sparse=st.booleans(),
+    strategy=st.sampled_from(["biggest_inertia", "largest_cluster"]),
+    share=st.floats(0, 1),
+)
 def test_labels_are_those_of_the_tree_and_nothing_rises(seed, n, ties, sparse, strategy, share):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 3, (n, 2)).astype(float) if ties else rng.normal(size=(n, 2))

@@ -42,12 +42,19 @@ def rows():
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 90), p=st.integers(1, 12), m=st.integers(1, 7),
-    eps=st.sampled_from([0.3, 1.0, 2.5, 50.0]), kind=st.sampled_from(["normal", "grid", "repeated", "constant"]),
-    scale=st.sampled_from([1e-200, 1e-9, 1.0, 1e200]), offset=st.sampled_from([0.0, 1e6]), weighted=st.booleans(),
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 90),
+    p=st.integers(1, 12),
+    m=st.integers(1, 7),
+    eps=st.sampled_from([0.3, 1.0, 2.5, 50.0]),
+    kind=st.sampled_from(["normal", "grid", "repeated", "constant"]),
+    scale=st.sampled_from([1e-200, 1e-9, 1.0, 1e200]),
+    offset=st.sampled_from([0.0, 1e6]),
+    weighted=st.booleans(),
     metric=st.sampled_from(["euclidean", "cityblock", "chebyshev", "minkowski"]),
-    algorithm=st.sampled_from(["auto", "kd_tree", "brute"]), sparse=st.booleans(),
-)  # fmt: skip
+    algorithm=st.sampled_from(["auto", "kd_tree", "brute"]),
+    sparse=st.booleans(),
+)
 def test_any_table_follows_the_definition(seed, n, p, m, eps, kind, scale, offset, weighted, metric, algorithm, sparse):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))

@@ -41,11 +41,18 @@ def rows():
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(8, 120), p=st.integers(1, 4), size=st.integers(2, 8), k=st.integers(1, 8),
-    method=st.sampled_from(["eom", "leaf"]), single=st.booleans(), largest=st.sampled_from([None, 20]),
-    kind=st.sampled_from(["clusters", "normal", "grid"]), algorithm=st.sampled_from(["auto", "kd_tree", "brute"]),
+    seed=st.integers(0, 2**20),
+    n=st.integers(8, 120),
+    p=st.integers(1, 4),
+    size=st.integers(2, 8),
+    k=st.integers(1, 8),
+    method=st.sampled_from(["eom", "leaf"]),
+    single=st.booleans(),
+    largest=st.sampled_from([None, 20]),
+    kind=st.sampled_from(["clusters", "normal", "grid"]),
+    algorithm=st.sampled_from(["auto", "kd_tree", "brute"]),
     metric=st.sampled_from(["euclidean", "manhattan"]),
-)  # fmt: skip
+)
 def test_scikit_learn_has_the_same_clusters(seed, n, p, size, k, method, single, largest, kind, algorithm, metric):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
@@ -54,9 +61,14 @@ def test_scikit_learn_has_the_same_clusters(seed, n, p, size, k, method, single,
     if kind == "grid":
         X = np.round(3 * X)
     options = {
-        "min_cluster_size": size, "min_samples": k, "cluster_selection_method": method, "max_cluster_size": largest,
-        "allow_single_cluster": single, "algorithm": algorithm, "metric": metric,
-    }  # fmt: skip
+        "min_cluster_size": size,
+        "min_samples": k,
+        "cluster_selection_method": method,
+        "max_cluster_size": largest,
+        "allow_single_cluster": single,
+        "algorithm": algorithm,
+        "metric": metric,
+    }
     ours = HDBSCAN(**options).fit(X)
     try:
         theirs = peer.HDBSCAN(**options, copy=True).fit(X)
@@ -87,9 +99,12 @@ def test_the_tree_is_a_shortest_one(monkeypatch, n, metric):
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(5, 60), kind=st.sampled_from(["equal", "repeated", "constant", "normal"]),
-    scale=st.sampled_from([1e-200, 1e-9, 1.0, 1e200]), offset=st.sampled_from([0.0, 1e8]),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(5, 60),
+    kind=st.sampled_from(["equal", "repeated", "constant", "normal"]),
+    scale=st.sampled_from([1e-200, 1e-9, 1.0, 1e200]),
+    offset=st.sampled_from([0.0, 1e8]),
+)
 def test_any_table_has_labels(seed, n, kind, scale, offset):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))

@@ -77,10 +77,16 @@ def test_single_linkage_by_a_kd_tree(metric, monkeypatch):
 
 @settings(max_examples=500)
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(2, 40), p=st.integers(1, 4), ties=st.booleans(), constant=st.booleans(),
-    scale=st.sampled_from([1e-200, 1e-12, 1.0, 1e6, 1e200]), offset=st.sampled_from([0.0, 1e5]),
-    linkage=st.sampled_from(LINKAGES), algorithm=st.sampled_from(["auto", "matrix", "vectors"]),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(2, 40),
+    p=st.integers(1, 4),
+    ties=st.booleans(),
+    constant=st.booleans(),
+    scale=st.sampled_from([1e-200, 1e-12, 1.0, 1e6, 1e200]),
+    offset=st.sampled_from([0.0, 1e5]),
+    linkage=st.sampled_from(LINKAGES),
+    algorithm=st.sampled_from(["auto", "matrix", "vectors"]),
+)
 def test_any_rows_have_a_tree_that_obeys_the_definition(seed, n, p, ties, constant, scale, offset, linkage, algorithm):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 3, (n, p)).astype(float) if ties else rng.normal(size=(n, p))

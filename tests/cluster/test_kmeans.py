@@ -60,10 +60,16 @@ def test_every_algorithm_is_the_plain_loop_and_scikit_learn(blobs, algorithm):
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 60), p=st.integers(1, 5), share=st.floats(0, 1),
-    scale=st.sampled_from([1e-9, 1.0, 1e6]), offset=st.sampled_from([0.0, 1e3]), ties=st.booleans(),
-    sparse=st.booleans(), algorithm=st.sampled_from(ALGORITHMS),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 60),
+    p=st.integers(1, 5),
+    share=st.floats(0, 1),
+    scale=st.sampled_from([1e-9, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 1e3]),
+    ties=st.booleans(),
+    sparse=st.booleans(),
+    algorithm=st.sampled_from(ALGORITHMS),
+)
 def test_any_rows_end_at_means_of_their_nearest(seed, n, p, share, scale, offset, ties, sparse, algorithm):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 3, (n, p)).astype(float) if ties else rng.normal(size=(n, p))

@@ -30,9 +30,13 @@ def best_swap(D, medoids, weight=1.0):
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 14), k=st.integers(1, 5), ties=st.booleans(),
-    metric=st.sampled_from(["euclidean", "manhattan", "chebyshev", "cosine"]), init=st.sampled_from(STARTS),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 14),
+    k=st.integers(1, 5),
+    ties=st.booleans(),
+    metric=st.sampled_from(["euclidean", "manhattan", "chebyshev", "cosine"]),
+    init=st.sampled_from(STARTS),
+)
 def test_no_single_swap_improves(seed, n, k, ties, metric, init):
     rng = np.random.default_rng(seed)
     X = rng.integers(1, 4, (n, 2)).astype(float) if ties else rng.normal(size=(n, 2))

@@ -89,9 +89,9 @@ def test_the_best_of_all_clusterings_of_few_rows(k):
         weight = rng.integers(1, 4, n).astype(float) if seed % 2 else np.ones(n)
         K, C = rbf_kernel(X, gamma=0.5), 10.0 ** (seed % 3 - 1)
         best = min(cost(K, simplex(k)[labels], C, weight) for labels in balanced_labels(n, k, weight, 0.5))
-        model = MaxMarginClustering(
-            k, C=C, kernel="rbf", gamma=0.5, balance=0.5, n_init=20, random_state=seed
-        ).fit(X, sample_weight=weight)  # fmt: skip
+        model = MaxMarginClustering(k, C=C, kernel="rbf", gamma=0.5, balance=0.5, n_init=20, random_state=seed).fit(
+            X, sample_weight=weight
+        )
         assert_allclose(model.objective_, cost(K, simplex(k)[model.labels_], C, weight), rtol=1e-9)
         assert_allclose(model.objective_, best, rtol=1e-9)
         assert 0 < model.lower_bound_ <= best * (1 + 1e-9)

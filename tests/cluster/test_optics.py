@@ -42,18 +42,31 @@ def rows():
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(8, 70), p=st.integers(1, 4), k=st.integers(2, 7),
-    radius=st.sampled_from([np.inf, 1.0, 3.0]), method=st.sampled_from(["xi", "dbscan"]),
-    xi=st.sampled_from([0.01, 0.05, 0.3]), size=st.sampled_from([None, 4, 0.2]), correct=st.booleans(),
-    metric=st.sampled_from(["minkowski", "manhattan", "chebyshev"]), grid=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(8, 70),
+    p=st.integers(1, 4),
+    k=st.integers(2, 7),
+    radius=st.sampled_from([np.inf, 1.0, 3.0]),
+    method=st.sampled_from(["xi", "dbscan"]),
+    xi=st.sampled_from([0.01, 0.05, 0.3]),
+    size=st.sampled_from([None, 4, 0.2]),
+    correct=st.booleans(),
+    metric=st.sampled_from(["minkowski", "manhattan", "chebyshev"]),
+    grid=st.booleans(),
+)
 def test_scikit_learn_has_the_same_order_and_clusters(seed, n, p, k, radius, method, xi, size, correct, metric, grid):
     rng = np.random.default_rng(seed)
     X = np.round(3 * rng.normal(size=(n, p))) if grid else rng.normal(size=(n, p)) + 4 * rng.integers(0, 3, (n, 1))
     options = {
-        "min_samples": k, "max_eps": radius, "cluster_method": method, "xi": xi, "min_cluster_size": size,
-        "predecessor_correction": correct, "metric": metric, "algorithm": "kd_tree",
-    }  # fmt: skip
+        "min_samples": k,
+        "max_eps": radius,
+        "cluster_method": method,
+        "xi": xi,
+        "min_cluster_size": size,
+        "predecessor_correction": correct,
+        "metric": metric,
+        "algorithm": "kd_tree",
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nothing is reached
         theirs, ours = peer.OPTICS(**options).fit(X), OPTICS(**options).fit(X)
@@ -68,10 +81,14 @@ def test_scikit_learn_has_the_same_order_and_clusters(seed, n, p, k, radius, met
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(2, 40), kind=st.sampled_from(["equal", "repeated", "constant", "normal"]),
-    scale=st.sampled_from([1e-200, 1e-9, 1.0, 1e200]), offset=st.sampled_from([0.0, 1e8]),
-    radius=st.sampled_from([np.inf, 1.5]), algorithm=st.sampled_from(["auto", "brute", "kd_tree"]),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(2, 40),
+    kind=st.sampled_from(["equal", "repeated", "constant", "normal"]),
+    scale=st.sampled_from([1e-200, 1e-9, 1.0, 1e200]),
+    offset=st.sampled_from([0.0, 1e8]),
+    radius=st.sampled_from([np.inf, 1.5]),
+    algorithm=st.sampled_from(["auto", "brute", "kd_tree"]),
+)
 def test_any_table_follows_the_definition(seed, n, kind, scale, offset, radius, algorithm):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
@@ -133,9 +150,16 @@ def test_all_kinds_of_tables(rows, tmp_path):
     assert_array_equal(ep.load(tmp_path / "model.epi").reachability_, model.reachability_)
     assert model.history_["clusters"][-1] == model.labels_.max() + 1
     found = compute_optics_graph(
-        rows, min_samples=5, max_eps=4.0, metric="euclidean", p=2, metric_params=None, algorithm="auto", leaf_size=30,
+        rows,
+        min_samples=5,
+        max_eps=4.0,
+        metric="euclidean",
+        p=2,
+        metric_params=None,
+        algorithm="auto",
+        leaf_size=30,
         n_jobs=None,
-    )  # fmt: skip
+    )
     assert_array_equal(found[0], model.ordering_)
 
 

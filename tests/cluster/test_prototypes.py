@@ -45,9 +45,14 @@ def test_the_best_of_many_starts_is_the_best_of_all(seed):
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 40), share=st.floats(0, 1), ties=st.booleans(),
-    scale=st.sampled_from([1e-9, 1.0, 1e6]), offset=st.sampled_from([0.0, 1e6]), start=st.integers(0, 3),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 40),
+    share=st.floats(0, 1),
+    ties=st.booleans(),
+    scale=st.sampled_from([1e-9, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 1e6]),
+    start=st.integers(0, 3),
+)
 def test_any_table_ends_where_no_round_helps(seed, n, share, ties, scale, offset, start):
     rng = np.random.default_rng(seed)
     N = scale * (offset + (rng.integers(0, 3, (n, 2)) if ties else rng.normal(size=(n, 2))))
@@ -135,8 +140,10 @@ def test_tables_of_every_kind_are_the_same(tmp_path):
         assert_array_equal(other.predict(table), model.labels_)
     model.save(tmp_path / "model.epi")
     assert_array_equal(ep.load(tmp_path / "model.epi").cluster_centers_, model.cluster_centers_)
-    assert_allclose(KMedians(2, init=codes[[0, 2]]).fit(sp.csr_array(codes.astype(float))).inertia_,
-                    KMedians(2, init=codes[[0, 2]]).fit(codes).inertia_)  # fmt: skip
+    assert_allclose(
+        KMedians(2, init=codes[[0, 2]]).fit(sp.csr_array(codes.astype(float))).inertia_,
+        KMedians(2, init=codes[[0, 2]]).fit(codes).inertia_,
+    )
 
 
 def test_what_is_missing_is_a_category():

@@ -15,11 +15,15 @@ CLASSES = (KMeans, MiniBatchKMeans, BisectingKMeans, KMedians, KMedoids, KModes,
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    seed=st.integers(0, 2**30), n=st.integers(1, 50), p=st.integers(1, 4), share=st.floats(0, 1),
+    seed=st.integers(0, 2**30),
+    n=st.integers(1, 50),
+    p=st.integers(1, 4),
+    share=st.floats(0, 1),
     kind=st.sampled_from(["normal", "duplicates", "constant column", "one value", "line"]),
-    scale=st.sampled_from([1e-12, 1e-6, 1.0, 1e6]), offset=st.sampled_from([0.0, 1.0, 1e8]),
+    scale=st.sampled_from([1e-12, 1e-6, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 1.0, 1e8]),
     weighted=st.booleans(),
-)  # fmt: skip
+)
 def test_five_hundred_problems(seed, n, p, share, kind, scale, offset, weighted):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))

@@ -197,8 +197,11 @@ def test_weights_repetition_order_and_scale(seed, k, assign_labels):
     if gap > 1e-4:
         assert_allclose(np.abs(found), np.abs(repeated.embedding_), atol=1e-6)
     assert np.isnan(weighted.embedding_[v == 0]).all()
-    assert_allclose(SpectralEmbedding(2, affinity="rbf", gamma=0.5e-6).fit(1e3 * X).eigenvalues_,
-                    SpectralEmbedding(2, **options).fit(X).eigenvalues_, atol=1e-9)  # fmt: skip
+    assert_allclose(
+        SpectralEmbedding(2, affinity="rbf", gamma=0.5e-6).fit(1e3 * X).eigenvalues_,
+        SpectralEmbedding(2, **options).fit(X).eigenvalues_,
+        atol=1e-9,
+    )
     model = SpectralClustering(k, gamma=0.5, assign_labels=assign_labels, random_state=0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Number of distinct clusters")

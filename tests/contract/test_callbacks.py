@@ -118,8 +118,13 @@ def test_a_fit_without_callbacks_leaves_no_trace_of_them(problem):
 
 
 FAMILIES = [
-    ep.LogisticRegression, ep.Lasso, ep.RandomForestClassifier, ep.GradientBoostingRegressor, ep.SVC, ep.Perceptron,
-]  # fmt: skip
+    ep.LogisticRegression,
+    ep.Lasso,
+    ep.RandomForestClassifier,
+    ep.GradientBoostingRegressor,
+    ep.SVC,
+    ep.Perceptron,
+]
 
 
 @pytest.mark.parametrize("watched", [False, True])

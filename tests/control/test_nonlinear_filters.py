@@ -41,9 +41,15 @@ def test_linear_systems_are_filtered_exactly(make):
 def test_particles_come_near_kalman_and_are_the_same_for_a_seed():
     linear, y, u = series()
     cloud = ParticleFilter(
-        lambda X, v: X @ A.T + v @ B.T, lambda X: X @ C.T, W, V,
-        mean=[1.0, -1.0], covariance=FIRST, n_particles=20_000, random_state=3,
-    )  # fmt: skip
+        lambda X, v: X @ A.T + v @ B.T,
+        lambda X: X @ C.T,
+        W,
+        V,
+        mean=[1.0, -1.0],
+        covariance=FIRST,
+        n_particles=20_000,
+        random_state=3,
+    )
     ours, theirs = cloud.filter(y, u), linear.filter(y, u)
     assert_allclose(ours.mean, theirs.mean, atol=0.05)
     assert_allclose(ours.covariance, theirs.covariance, atol=0.03)

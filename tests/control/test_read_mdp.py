@@ -66,10 +66,14 @@ def test_a_map_with_settings_is_the_grid(tmp_path):
         ("[1, 2]", "expected an object with the key 'transitions'"),
         ({"transitions": []}, "expected a list that is not empty"),
         ({"transitions": MACHINE, "gamma": 1}, "key 'gamma'"),
-        ({"transitions": [["a", "go", "b", 0.6], ["a", "go", "a", 0.3]], "terminal": ["b"]},
-         r"state 'a', action 'go' add up to 0\.9; expected 1"),
-        ({"transitions": [["a", "go", "b", -0.5], ["a", "go", "a", 1.5]]},
-         r"transitions\[0\], probability: got -0\.5 for state 'a', action 'go'"),
+        (
+            {"transitions": [["a", "go", "b", 0.6], ["a", "go", "a", 0.3]], "terminal": ["b"]},
+            r"state 'a', action 'go' add up to 0\.9; expected 1",
+        ),
+        (
+            {"transitions": [["a", "go", "b", -0.5], ["a", "go", "a", 1.5]]},
+            r"transitions\[0\], probability: got -0\.5 for state 'a', action 'go'",
+        ),
         ({"transitions": [["a", "go", "b", 1.0, None]]}, r"transitions\[0\], reward: got null"),
         ('{"transitions": [["a", "go", "b", 1.0, NaN]], "terminal": ["b"]}', r"transitions\[0\], reward: got NaN"),
         ({"transitions": [["a", "go"]]}, r"transitions\[0\]: got .*expected state, action, next"),
@@ -78,13 +82,13 @@ def test_a_map_with_settings_is_the_grid(tmp_path):
         ({"transitions": [["a", "go", "b"]]}, "state 'b' has no action"),
         ({"transitions": [["a", "go", "a"]], "terminal": ["c"]}, "terminal: 'c' is none of the states"),
         ({"transitions": [["a", "go", "a"]], "discount": 1}, "no terminal state can be reached from state 'a'"),
-        ({"transitions": [["a", "go", "a"]], "discount": "half"}, "discount: got \"half\""),
+        ({"transitions": [["a", "go", "a"]], "discount": "half"}, 'discount: got "half"'),
         ({"transitions": [["a", "go", "a"]], "criterion": "best"}, "criterion: got 'best'"),
         ({"transitions": [[[1.0]]]}, "rewards: missing"),
         ({"transitions": [[[0.5]]], "rewards": [0]}, r"state 0, action 0 add up to 0\.5"),
         ({"transitions": [[[1.0], [1.0, 2.0]]], "rewards": [0]}, "transitions: expected nested lists"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_in_a_file_is_named(tmp_path, content, message):
     with pytest.raises(DataFileError, match=r"model\.json: .*" + message):
         read_mdp(written(tmp_path, content))

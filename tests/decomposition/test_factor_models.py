@@ -215,10 +215,16 @@ def test_the_same_from_memory_files_and_dask(cls, gaps, tmp_path):
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(2, 40), p=st.integers(1, 7), gaps=st.booleans(),
-    scale=st.sampled_from([1e-8, 1.0, 1e6]), offset=st.sampled_from([0.0, 1e4]), ties=st.booleans(),
-    cls=st.sampled_from(BOTH), data=st.data(),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(2, 40),
+    p=st.integers(1, 7),
+    gaps=st.booleans(),
+    scale=st.sampled_from([1e-8, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 1e4]),
+    ties=st.booleans(),
+    cls=st.sampled_from(BOTH),
+    data=st.data(),
+)
 def test_any_rows_give_finite_models_and_weights_are_repetitions(seed, n, p, gaps, scale, offset, ties, cls, data):
     rng = np.random.default_rng(seed)
     table = scale * ((rng.integers(0, 3, (n, p)) if ties else rng.normal(size=(n, p))) + offset)

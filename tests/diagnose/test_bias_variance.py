@@ -106,9 +106,13 @@ def test_against_a_parameter():
     assert found.table["against"].tolist() == ["rows"] * 2 + ["degree"] * 3
     assert found.plot(against="parameter").get_xlabel() == "degree"
     named = diagnose.bias_variance(
-        ep.DecisionTreeRegressor(), X, y, parameter="criterion", values=["squared_error", "absolute_error"],
+        ep.DecisionTreeRegressor(),
+        X,
+        y,
+        parameter="criterion",
+        values=["squared_error", "absolute_error"],
         sizes=(0.5, 1.0),
-    )  # fmt: skip
+    )
     assert named.plot(against="parameter").get_xlabel() == "criterion"
 
 

@@ -107,9 +107,15 @@ def test_all_intervals_hold_at_once():
     for i in range(runs):
         X = rng.uniform(size=(300, 2))
         found = diagnose.slices(
-            Constant(), X, rng.exponential(size=300) * np.sign(rng.normal(size=300)), cv="prefit", random_state=i,
-            min_rows=20, max_slices=4, n_jobs=1,
-        )  # fmt: skip
+            Constant(),
+            X,
+            rng.exponential(size=300) * np.sign(rng.normal(size=300)),
+            cv="prefit",
+            random_state=i,
+            min_rows=20,
+            max_slices=4,
+            n_jobs=1,
+        )
         misses += any(
             low > 0 or high < 0 for low, high in zip(*(found.columns[c] for c in ("lower", "upper")), strict=True)
         )

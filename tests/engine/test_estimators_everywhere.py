@@ -229,8 +229,10 @@ def test_without_a_cluster_dask_computes_here(arrays, in_memory):
     X, table = arrays
     for name in ("LinearRegression", "LogisticRegression"):
         model, target = models()[name]
-        collections = (da.from_array(v, chunks=(3000, *([P] if v.ndim == 2 else []))) for v in (
-            X, table[target].to_numpy(), table["w"].to_numpy()))  # fmt: skip
+        collections = (
+            da.from_array(v, chunks=(3000, *([P] if v.ndim == 2 else [])))
+            for v in (X, table[target].to_numpy(), table["w"].to_numpy())
+        )
         assert_same_fit(model.fit(*collections), in_memory[name])
 
 

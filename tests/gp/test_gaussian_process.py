@@ -129,9 +129,11 @@ def test_the_average_information_is_that():
 PAIRS = [
     (2.0 * Gaussian((0.5, 1.0, 2.0)), sk.ConstantKernel(2.0) * sk.RBF([0.5, 1.0, 2.0])),
     (Matern(0.7, nu=1.5), sk.Matern(0.7, nu=1.5)),
-    (RationalQuadratic(0.9, alpha=0.7) + 0.5 * Linear(),
-     sk.RationalQuadratic(0.9, alpha=0.7) + sk.ConstantKernel(0.5) * sk.DotProduct(0.0, "fixed")),
-]  # fmt: skip
+    (
+        RationalQuadratic(0.9, alpha=0.7) + 0.5 * Linear(),
+        sk.RationalQuadratic(0.9, alpha=0.7) + sk.ConstantKernel(0.5) * sk.DotProduct(0.0, "fixed"),
+    ),
+]
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -189,10 +191,16 @@ def test_restarts_find_the_better_optimum():
         kernel, noise=1.0, noise_bounds=(1e-5, 10.0), n_restarts_optimizer=4, random_state=0
     ).fit(rows, y)
     assert np.array_equal(many.theta_, again.theta_)
-    for optimizer in ("fmin_l_bfgs_b", lambda f, x, b: (__import__("scipy.optimize").optimize.minimize(
-            f, x, jac=True, bounds=b, method="L-BFGS-B", tol=1e-12).x, 0.0)):  # fmt: skip
-        other = GaussianProcessRegressor(kernel.with_theta(many.theta_[:2]), noise=0.01, noise_bounds=(1e-5, 10.0),
-                                         optimizer=optimizer, tol=1e-3).fit(rows, y)  # fmt: skip
+    for optimizer in (
+        "fmin_l_bfgs_b",
+        lambda f, x, b: (
+            __import__("scipy.optimize").optimize.minimize(f, x, jac=True, bounds=b, method="L-BFGS-B", tol=1e-12).x,
+            0.0,
+        ),
+    ):
+        other = GaussianProcessRegressor(
+            kernel.with_theta(many.theta_[:2]), noise=0.01, noise_bounds=(1e-5, 10.0), optimizer=optimizer, tol=1e-3
+        ).fit(rows, y)
         assert other.log_marginal_likelihood_value_ == pytest.approx(many.log_marginal_likelihood_value_, abs=1e-3)
 
 
@@ -264,8 +272,9 @@ def test_restricted_likelihood_of_a_basis():
     """Flat prior: the limit of a very wide normal prior on beta, but for a constant of its width."""
     H = np.column_stack([np.ones(50), X])
     wide = 1e7
-    model = GaussianProcessRegressor(Gaussian(1.0), noise=0.1, mean=lambda rows: np.column_stack(
-        [np.ones(len(rows)), rows]), optimizer=None).fit(X, Y)  # fmt: skip
+    model = GaussianProcessRegressor(
+        Gaussian(1.0), noise=0.1, mean=lambda rows: np.column_stack([np.ones(len(rows)), rows]), optimizer=None
+    ).fit(X, Y)
     S = Gaussian(1.0)(X) + 0.1 * np.eye(50) + wide * H @ H.T
     normal = -0.5 * (Y @ np.linalg.solve(S, Y) + np.linalg.slogdet(2 * np.pi * S)[1])
     limit = normal + 2 * np.log(2 * np.pi * wide)

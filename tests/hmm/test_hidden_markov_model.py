@@ -438,9 +438,12 @@ def test_lists_lengths_and_groups_are_the_same():
 
 
 @given(
-    seed=st.integers(0, 2**20), emission=st.sampled_from(EMISSIONS), kind=st.sampled_from(list(COVARS)),
-    k=st.integers(1, 4), gaps=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    emission=st.sampled_from(EMISSIONS),
+    kind=st.sampled_from(list(COVARS)),
+    k=st.integers(1, 4),
+    gaps=st.booleans(),
+)
 def test_weights_are_repetitions_and_units_play_no_part(seed, emission, kind, k, gaps):
     rng = np.random.default_rng(seed)
     times = rng.integers(1, 4, 4)
@@ -454,8 +457,11 @@ def test_weights_are_repetitions_and_units_play_no_part(seed, emission, kind, k,
         options["n_categories"] = 3
     with ep.config(on_nonconvergence="ignore"):
         begin = HiddenMarkovModel(k, **{**options, "max_iter": 1}).fit(X)
-        init = {name: getattr(begin, name + "_") for name in ("means", "covars", "weights", "lambdas", "emissionprob")
-                if hasattr(begin, name + "_")}  # fmt: skip
+        init = {
+            name: getattr(begin, name + "_")
+            for name in ("means", "covars", "weights", "lambdas", "emissionprob")
+            if hasattr(begin, name + "_")
+        }
         options |= {"startprob_init": begin.startprob_, "transmat_init": begin.transmat_, "emission_init": init}
         weighted = HiddenMarkovModel(k, **options).fit(parts, sequence_weight=times)
         repeated = HiddenMarkovModel(k, **options).fit([p for p, t in zip(parts, times, strict=True) for _ in range(t)])
@@ -477,10 +483,17 @@ def test_weights_are_repetitions_and_units_play_no_part(seed, emission, kind, k,
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 30), k=st.integers(1, 6), emission=st.sampled_from(EMISSIONS),
-    kind=st.sampled_from(list(COVARS)), scale=st.sampled_from([1e-9, 1.0, 1e6]), offset=st.sampled_from([0.0, 1e5]),
-    ties=st.booleans(), constant=st.booleans(), gone=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 30),
+    k=st.integers(1, 6),
+    emission=st.sampled_from(EMISSIONS),
+    kind=st.sampled_from(list(COVARS)),
+    scale=st.sampled_from([1e-9, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 1e5]),
+    ties=st.booleans(),
+    constant=st.booleans(),
+    gone=st.booleans(),
+)
 def test_any_rows_give_finite_models(seed, n, k, emission, kind, scale, offset, ties, constant, gone):
     rng = np.random.default_rng(seed)
     whole = emission in ("categorical", "poisson")
@@ -508,8 +521,9 @@ def test_threads_types_files_and_seeds(tmp_path):
     rng = np.random.default_rng(0)
     X = np.concatenate([ROWS["gaussian"] + 0.1 * rng.normal(size=(60, 2)) for _ in range(90)])
     lengths = [60] * 90
-    one, two = (HiddenMarkovModel(3, covariance_type="full", random_state=1, n_jobs=j).fit(X, lengths=lengths)
-                for j in (1, 2))  # fmt: skip
+    one, two = (
+        HiddenMarkovModel(3, covariance_type="full", random_state=1, n_jobs=j).fit(X, lengths=lengths) for j in (1, 2)
+    )
     for name in ("startprob_", "transmat_", "means_", "covars_", "log_likelihood_"):
         assert_array_equal(getattr(one, name), getattr(two, name))
     single = HiddenMarkovModel(3, random_state=1).fit(X.astype(np.float32), lengths=lengths)
@@ -569,10 +583,13 @@ def test_bad_input_is_refused_by_name():
         (lambda: HiddenMarkovModel(2, emission_init={"means": [1.0]}).fit(X), ParameterError, "means has shape"),
         (lambda: HiddenMarkovModel(2, emission="poisson").fit(X), DataError, "expected integers >= 0"),
         (lambda: HiddenMarkovModel(2, emission="categorical").fit(X), DataError, "codes of categories"),
-        (lambda: HiddenMarkovModel(2, emission="categorical", n_categories=1).fit(ROWS["categorical"]), ParameterError,
-         "n_categories: 1"),
+        (
+            lambda: HiddenMarkovModel(2, emission="categorical", n_categories=1).fit(ROWS["categorical"]),
+            ParameterError,
+            "n_categories: 1",
+        ),
         (lambda: HiddenMarkovModel(1, covars_prior=0).fit(np.c_[X, np.ones(60)]), ConvergenceError, "column 2"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(error, match=words):
             call()
     # Two equal rows take a state of their own, whose variance would be zero.
@@ -582,8 +599,14 @@ def test_bad_input_is_refused_by_name():
     coded = HiddenMarkovModel(1, emission="categorical").fit([[0], [1]])
     with pytest.raises(DataError, match="other categories than 0 to 1"):
         coded.predict([[2]])
-    sure = HiddenMarkovModel(2, emission="categorical", startprob_init=[1, 0], transmat_init=np.eye(2), n_categories=2,
-                             emission_init={"emissionprob": [[1, 0], [0, 1]]})  # fmt: skip
+    sure = HiddenMarkovModel(
+        2,
+        emission="categorical",
+        startprob_init=[1, 0],
+        transmat_init=np.eye(2),
+        n_categories=2,
+        emission_init={"emissionprob": [[1, 0], [0, 1]]},
+    )
     assert sure.fit([[0], [0]]).score([[1], [1]]) == -np.inf
     with pytest.raises(DataError, match="sequence 0 has probability zero"):
         sure.predict([[1], [1]])

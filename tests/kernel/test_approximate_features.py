@@ -79,8 +79,11 @@ def test_the_standard_error_that_is_said_holds():
                 for s in range(1500)
             ]
         )
-        said = float(RandomFourierFeatures(Gaussian(2.0), n_components=size, random_state=0)
-                     .fit(X).certificate_.meaning.rsplit(" ", 1)[1])  # fmt: skip
+        said = float(
+            RandomFourierFeatures(Gaussian(2.0), n_components=size, random_state=0)
+            .fit(X)
+            .certificate_.meaning.rsplit(" ", 1)[1]
+        )
         assert samples.std() <= said * 1.05
         assert abs(samples.mean() - Gaussian(2.0)(X[:2])[0, 1]) < 4 * samples.std() / np.sqrt(1500)
 

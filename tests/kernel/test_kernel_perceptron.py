@@ -189,9 +189,13 @@ def test_bad_input():
 
 @settings(max_examples=30, deadline=None)
 @given(
-    seed=st.integers(0, 999), cuts=st.lists(st.integers(1, 39), max_size=6), K=st.integers(2, 4),
-    variant=st.sampled_from(["online", "averaged", "voted"]), weighted=st.booleans(), sparse=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 999),
+    cuts=st.lists(st.integers(1, 39), max_size=6),
+    K=st.integers(2, 4),
+    variant=st.sampled_from(["online", "averaged", "voted"]),
+    weighted=st.booleans(),
+    sparse=st.booleans(),
+)
 def test_a_stream_in_any_batches_is_one_pass_of_fit(seed, cuts, K, variant, weighted, sparse):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(40, 3)), rng.integers(K, size=40)

@@ -23,9 +23,16 @@ NEW = RNG.normal(size=(20, 3))
 
 @pytest.mark.parametrize(
     ("kernel", "more"),
-    [("linear", {}), ("rbf", {"gamma": 0.3}), ("rbf", {}), ("poly", {"degree": 2, "coef0": 0.5}), ("laplacian", {}),
-     ("cosine", {}), ("sigmoid", {"gamma": 1e-3})],
-)  # fmt: skip
+    [
+        ("linear", {}),
+        ("rbf", {"gamma": 0.3}),
+        ("rbf", {}),
+        ("poly", {"degree": 2, "coef0": 0.5}),
+        ("laplacian", {}),
+        ("cosine", {}),
+        ("sigmoid", {"gamma": 1e-3}),
+    ],
+)
 def test_agrees_with_scikit_learn(kernel, more):
     weight = RNG.uniform(0.5, 2, 80)
     for w in (None, weight):
@@ -257,12 +264,19 @@ def test_kernels_that_are_none_get_no_claim_of_a_minimum():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"alpha": -1.0}, "alpha"), ({"alpha": [1.0, -1.0]}, "alpha"), ({"alpha": [0.0, 1.0]}, "alpha"),
-        ({"alpha": "gcv"}, "alpha"), ({"alpha": [1.0, 2.0], "alpha_per_target": True}, "alpha"),
-        ({"kernel": "rbff"}, "did you mean 'rbf'"), ({"kernel": 3}, "kernel"), ({"gamma": 0.0}, "gamma"),
-        ({"gamma": np.inf}, "gamma"), ({"degree": -1}, "degree"), ({"tol": 0}, "tol"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"alpha": [1.0, -1.0]}, "alpha"),
+        ({"alpha": [0.0, 1.0]}, "alpha"),
+        ({"alpha": "gcv"}, "alpha"),
+        ({"alpha": [1.0, 2.0], "alpha_per_target": True}, "alpha"),
+        ({"kernel": "rbff"}, "did you mean 'rbf'"),
+        ({"kernel": 3}, "kernel"),
+        ({"gamma": 0.0}, "gamma"),
+        ({"gamma": np.inf}, "gamma"),
+        ({"degree": -1}, "degree"),
+        ({"tol": 0}, "tol"),
     ],
-)  # fmt: skip
+)
 def test_parameters_that_are_refused(parameters, words):
     with pytest.raises(ParameterError, match=words):
         KernelRidge(**parameters).fit(X, Y)

@@ -289,8 +289,11 @@ def test_theta_bounds_and_names():
         bounds={"period": "fixed"}
     )
     assert [h.name for h in kernel.hyperparameters] == [
-        "left.variance", "left.kernel.length_scale", "right.length_scale", "right.period",
-    ]  # fmt: skip
+        "left.variance",
+        "left.kernel.length_scale",
+        "right.length_scale",
+        "right.period",
+    ]
     assert_allclose(np.exp(kernel.theta), [3.0, 1.0, 2.0, 1.0])
     assert_allclose(np.exp(kernel.theta_bounds), [[1e-5, 1e5], [0.1, 10], [0.1, 10], [1e-5, 1e5]])
     moved = kernel.with_theta(np.log([4.0, 5.0, 6.0, 7.0]))

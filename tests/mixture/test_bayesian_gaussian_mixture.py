@@ -31,15 +31,24 @@ def test_the_bound_of_one_component_is_the_evidence_in_closed_form(rows, kind):
     n, p = X.shape
     C0, m0, b0, v0 = np.diag([2.0, 1.0, 3.0]), np.array([1.0, 0.0, -1.0]), 0.7, 5.5
     model = BayesianGaussianMixture(
-        covariance_type=kind, reg_covar=0, weight_concentration_prior_type="dirichlet_distribution",
-        mean_precision_prior=b0, mean_prior=m0, degrees_of_freedom_prior=v0, covariance_prior=C0,
-    ).fit(X)  # fmt: skip
+        covariance_type=kind,
+        reg_covar=0,
+        weight_concentration_prior_type="dirichlet_distribution",
+        mean_precision_prior=b0,
+        mean_prior=m0,
+        degrees_of_freedom_prior=v0,
+        covariance_prior=C0,
+    ).fit(X)
     away = X.mean(axis=0) - m0
     Cn = C0 + n * np.cov(X.T, ddof=0) + b0 * n / (b0 + n) * np.outer(away, away)
     evidence = (
-        -n * p / 2 * np.log(np.pi) + multigammaln((v0 + n) / 2, p) - multigammaln(v0 / 2, p)
-        + v0 / 2 * np.linalg.slogdet(C0)[1] - (v0 + n) / 2 * np.linalg.slogdet(Cn)[1] + p / 2 * np.log(b0 / (b0 + n))
-    )  # fmt: skip
+        -n * p / 2 * np.log(np.pi)
+        + multigammaln((v0 + n) / 2, p)
+        - multigammaln(v0 / 2, p)
+        + v0 / 2 * np.linalg.slogdet(C0)[1]
+        - (v0 + n) / 2 * np.linalg.slogdet(Cn)[1]
+        + p / 2 * np.log(b0 / (b0 + n))
+    )
     assert n * model.lower_bound_ == pytest.approx(evidence, rel=1e-10)
     assert_allclose(model.covariances_.reshape(p, p), Cn / (v0 + n), rtol=1e-9)
     assert_allclose(model.means_[0], (b0 * m0 + n * X.mean(axis=0)) / (b0 + n), rtol=1e-9)
@@ -68,9 +77,15 @@ def test_it_ends_where_scikit_learn_does(rows, kind, prior_type):
 @pytest.mark.parametrize("prior_type", TYPES)
 def test_components_that_are_not_needed_lose_their_weight(rows, prior_type):
     model = BayesianGaussianMixture(
-        n_components=8, weight_concentration_prior_type=prior_type, weight_concentration_prior=1e-3, n_init=3,
-        random_state=0, max_iter=2000, tol=1e-6, accelerate=True,
-    ).fit(rows)  # fmt: skip
+        n_components=8,
+        weight_concentration_prior_type=prior_type,
+        weight_concentration_prior=1e-3,
+        n_init=3,
+        random_state=0,
+        max_iter=2000,
+        tol=1e-6,
+        accelerate=True,
+    ).fit(rows)
     assert (model.weights_ > 0.02).sum() == 3
     X, y = model.sample(500)
     assert X.shape == (500, 3)
@@ -94,19 +109,30 @@ def test_the_same_from_files_dask_sparse_and_repeated_rows(rows, tmp_path, kind)
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 30), p=st.integers(1, 3), share=st.floats(0, 1),
-    scale=st.sampled_from([1e-4, 1.0, 1e4]), offset=st.sampled_from([0.0, 1e5]), ties=st.booleans(),
-    constant=st.booleans(), kind=st.sampled_from(KINDS), prior_type=st.sampled_from(TYPES),
-)  # fmt: skip
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 30),
+    p=st.integers(1, 3),
+    share=st.floats(0, 1),
+    scale=st.sampled_from([1e-4, 1.0, 1e4]),
+    offset=st.sampled_from([0.0, 1e5]),
+    ties=st.booleans(),
+    constant=st.booleans(),
+    kind=st.sampled_from(KINDS),
+    prior_type=st.sampled_from(TYPES),
+)
 def test_any_rows_are_fitted_without_a_fall_or_nan(seed, n, p, share, scale, offset, ties, constant, kind, prior_type):
     rng = np.random.default_rng(seed)
     X = scale * ((rng.integers(0, 2, (n, p)) if ties else rng.normal(size=(n, p))) + offset)
     if constant:
         X[:, 0] = X[0, 0]
     model = BayesianGaussianMixture(
-        n_components=max(1, round(share * n)), covariance_type=kind, weight_concentration_prior_type=prior_type,
-        random_state=seed, max_iter=15, reg_covar=1e-6 * scale**2,
-    )  # fmt: skip
+        n_components=max(1, round(share * n)),
+        covariance_type=kind,
+        weight_concentration_prior_type=prior_type,
+        random_state=seed,
+        max_iter=15,
+        reg_covar=1e-6 * scale**2,
+    )
     with ep.config(on_nonconvergence="ignore"):
         model.fit(X)
     L = model.history_.log_likelihood

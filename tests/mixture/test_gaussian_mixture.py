@@ -73,9 +73,9 @@ def test_it_recovers_a_planted_mixture():
     assert_allclose(model.means_[order], means, atol=0.06)
     assert_allclose(model.covariances_[order], covariances, atol=0.12)
     assert adjusted_rand_score(label, model.predict(X)) > 0.9
-    assert model.score(X) >= np.mean(np.log(sum(
-        w * multivariate_normal(m, C).pdf(X) for w, m, C in zip(weights, means, covariances, strict=True)
-    )))  # fmt: skip
+    assert model.score(X) >= np.mean(
+        np.log(sum(w * multivariate_normal(m, C).pdf(X) for w, m, C in zip(weights, means, covariances, strict=True)))
+    )
 
 
 def test_iris_by_full_and_diagonal_components():
@@ -115,9 +115,12 @@ def test_missing_entries_equal_a_sum_over_densities_of_what_is_there(kind):
     parameters = model._fitted_parameters()
     inner = NormalModel(2, 3, kind, 0.0, ["a", "b", "c"], missing=True)
     found = inner.expectation(ep.data.as_data(X, check_finite=False), parameters)
-    matrices = {"full": lambda a: model.covariances_[a], "tied": lambda a: model.covariances_,
-                "diag": lambda a: np.diag(model.covariances_[a]),
-                "spherical": lambda a: model.covariances_[a] * np.eye(3)}  # fmt: skip
+    matrices = {
+        "full": lambda a: model.covariances_[a],
+        "tied": lambda a: model.covariances_,
+        "diag": lambda a: np.diag(model.covariances_[a]),
+        "spherical": lambda a: model.covariances_[a] * np.eye(3),
+    }
     joint, completed, spread = np.zeros((60, 2)), np.zeros((2, 60, 3)), np.zeros((2, 60, 3, 3))
     for i, x in enumerate(X):
         o, u = np.flatnonzero(~np.isnan(x)), np.flatnonzero(np.isnan(x))
@@ -213,8 +216,9 @@ def test_acceleration_climbs_at_least_as_high_in_fewer_steps():
 
 
 def test_restarts_keep_the_best_and_do_not_depend_on_threads(rows):
-    fits = [GaussianMixture(4, n_init=6, init_params="random_from_data", random_state=0, n_jobs=j).fit(rows)
-            for j in (1, 2)]  # fmt: skip
+    fits = [
+        GaussianMixture(4, n_init=6, init_params="random_from_data", random_state=0, n_jobs=j).fit(rows) for j in (1, 2)
+    ]
     assert_array_equal(fits[0].means_, fits[1].means_)
     history = fits[0].history_
     ends = [history.log_likelihood[history.start == i][-1] for i in range(6)]
@@ -274,11 +278,19 @@ def test_bad_rows_and_starts_are_refused(rows):
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 40), p=st.integers(1, 4), share=st.floats(0, 1),
-    scale=st.sampled_from([1e-6, 1.0, 1e4]), offset=st.sampled_from([0.0, 1e6]), ties=st.booleans(),
-    constant=st.booleans(), missing=st.booleans(), kind=st.sampled_from(KINDS), accelerate=st.booleans(),
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 40),
+    p=st.integers(1, 4),
+    share=st.floats(0, 1),
+    scale=st.sampled_from([1e-6, 1.0, 1e4]),
+    offset=st.sampled_from([0.0, 1e6]),
+    ties=st.booleans(),
+    constant=st.booleans(),
+    missing=st.booleans(),
+    kind=st.sampled_from(KINDS),
+    accelerate=st.booleans(),
     init=st.sampled_from(["kmeans", "k-means++", "random", "random_from_data"]),
-)  # fmt: skip
+)
 def test_any_rows_are_fitted_without_a_fall_or_nan(
     seed, n, p, share, scale, offset, ties, constant, missing, kind, accelerate, init
 ):
@@ -291,8 +303,15 @@ def test_any_rows_are_fitted_without_a_fall_or_nan(
         X[rng.random(X.shape) < 0.2] = np.nan
         X[0] = np.where(np.isnan(X[0]), offset * scale, X[0])
     k = max(1, round(share * n))  # up to as many components as rows, and more than distinct ones
-    model = GaussianMixture(k, covariance_type=kind, init_params=init, random_state=seed, accelerate=accelerate,
-                            max_iter=20, reg_covar=1e-6 * scale**2)  # fmt: skip
+    model = GaussianMixture(
+        k,
+        covariance_type=kind,
+        init_params=init,
+        random_state=seed,
+        accelerate=accelerate,
+        max_iter=20,
+        reg_covar=1e-6 * scale**2,
+    )
     with ep.config(on_nonconvergence="ignore"):
         model.fit(X)
     L = model.history_.log_likelihood

@@ -120,11 +120,17 @@ def test_the_same_from_files_dask_sparse_float32_and_repeated_rows(cls, tmp_path
 
 
 @given(
-    seed=st.integers(0, 2**20), n=st.integers(1, 30), p=st.integers(1, 4), share=st.floats(0, 1),
-    most=st.sampled_from([1, 3, 1000]), alpha=st.sampled_from([0.0, 1e-3, 1.0]), sparse=st.booleans(),
-    cls=st.sampled_from(CLASSES), init=st.sampled_from(["kmeans", "k-means++", "random", "random_from_data"]),
+    seed=st.integers(0, 2**20),
+    n=st.integers(1, 30),
+    p=st.integers(1, 4),
+    share=st.floats(0, 1),
+    most=st.sampled_from([1, 3, 1000]),
+    alpha=st.sampled_from([0.0, 1e-3, 1.0]),
+    sparse=st.booleans(),
+    cls=st.sampled_from(CLASSES),
+    init=st.sampled_from(["kmeans", "k-means++", "random", "random_from_data"]),
     accelerate=st.booleans(),
-)  # fmt: skip
+)
 def test_any_rows_are_fitted_without_a_fall_or_nan(seed, n, p, share, most, alpha, sparse, cls, init, accelerate):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, most + 1, (n, p)).astype(float) * (rng.random((n, p)) < 0.6)  # rows and columns of zeros too

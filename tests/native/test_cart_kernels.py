@@ -10,13 +10,35 @@ from epicycle.tree.cart._grow import Rules, binned_table, class_target, exact_ta
 
 ROW, BELOW, GAP, NEW = (1 << 29) - 1, 1 << 29, 1 << 30, 1 << 31
 TABLE = (
-    "codes", "coded_feature", "n_codes", "low", "high", "centre", "categorical", "lists", "list_start",
-    "sorted_feature", "values", "value_rows", "value_start", "n_features",
-)  # fmt: skip
+    "codes",
+    "coded_feature",
+    "n_codes",
+    "low",
+    "high",
+    "centre",
+    "categorical",
+    "lists",
+    "list_start",
+    "sorted_feature",
+    "values",
+    "value_rows",
+    "value_start",
+    "n_features",
+)
 RULES = (
-    "criterion", "l2", "max_depth", "max_leaves", "min_split", "min_leaf", "min_weight", "min_gain", "leaf_cost",
-    "max_features", "random", "monotone",
-)  # fmt: skip
+    "criterion",
+    "l2",
+    "max_depth",
+    "max_leaves",
+    "min_split",
+    "min_leaf",
+    "min_weight",
+    "min_gain",
+    "leaf_cost",
+    "max_features",
+    "random",
+    "monotone",
+)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -52,8 +74,14 @@ def test_no_rows_and_no_columns():
     empty = np.empty(0, np.int64)
     _native.cart.sort_columns(np.empty((0, 2)), np.empty(0, np.int32), np.empty((0, 0), np.uint32), empty, empty, 1)
     table = exact_table(sp.csr_array((4, 3)), {}, 1)
-    grown = grow(table, number_target(np.arange(4.0), np.ones(4), "squared_error", 0.0), np.ones(4),
-                 Rules("squared_error", max_features=3), seed=0, threads=1)  # fmt: skip
+    grown = grow(
+        table,
+        number_target(np.arange(4.0), np.ones(4), "squared_error", 0.0),
+        np.ones(4),
+        Rules("squared_error", max_features=3),
+        seed=0,
+        threads=1,
+    )
     assert grown.tree.node_count == 1
 
 
@@ -101,17 +129,42 @@ def test_every_kind_of_target_and_table_under_one_roof():
 )
 def test_arrays_that_do_not_fit_are_refused(change):
     arguments = {
-        "codes": np.zeros((4, 1), np.uint8), "coded_feature": np.zeros(1, np.int32), "n_codes": np.ones(1, np.int32),
-        "low": np.zeros((1, 256)), "high": np.zeros((1, 256)), "centre": np.zeros((1, 256)),
+        "codes": np.zeros((4, 1), np.uint8),
+        "coded_feature": np.zeros(1, np.int32),
+        "n_codes": np.ones(1, np.int32),
+        "low": np.zeros((1, 256)),
+        "high": np.zeros((1, 256)),
+        "centre": np.zeros((1, 256)),
         "categorical": np.zeros(1, np.uint8),
-        "lists": np.empty(0, np.uint32), "list_start": np.zeros(1, np.int64), "sorted_feature": np.empty(0, np.int32),
-        "values": None, "value_rows": None, "value_start": None, "n_features": 2, "weight": np.ones(4),
-        "y": np.zeros((4, 1)), "labels": None, "n_classes": 0, "n_outputs": 1,
-        "order": np.arange(4, dtype=np.uint32), "criterion": 0, "l2": 0.0, "unit_weights": True, "max_depth": 0,
-        "max_leaves": 0, "min_split": 2, "min_leaf": 1,
-        "min_weight": 0.0, "min_gain": 0.0, "leaf_cost": 0.0, "max_features": 2, "random": False, "monotone": None,
-        "seed": 0, "threads": 1,
-    }  # fmt: skip
+        "lists": np.empty(0, np.uint32),
+        "list_start": np.zeros(1, np.int64),
+        "sorted_feature": np.empty(0, np.int32),
+        "values": None,
+        "value_rows": None,
+        "value_start": None,
+        "n_features": 2,
+        "weight": np.ones(4),
+        "y": np.zeros((4, 1)),
+        "labels": None,
+        "n_classes": 0,
+        "n_outputs": 1,
+        "order": np.arange(4, dtype=np.uint32),
+        "criterion": 0,
+        "l2": 0.0,
+        "unit_weights": True,
+        "max_depth": 0,
+        "max_leaves": 0,
+        "min_split": 2,
+        "min_leaf": 1,
+        "min_weight": 0.0,
+        "min_gain": 0.0,
+        "leaf_cost": 0.0,
+        "max_features": 2,
+        "random": False,
+        "monotone": None,
+        "seed": 0,
+        "threads": 1,
+    }
 
     def grow_from(given):
         table = _native.cart.FeatureTable(**{name: given.pop(name) for name in TABLE})
@@ -132,6 +185,10 @@ def test_ill_formed_forests_are_refused():
         _native.cart.forest_leaves(X, nodes, roots, levels, np.zeros((3, 1), np.int32), 1)
     with pytest.raises(ValueError, match="well-formed"):
         _native.cart.leaves_of_codes(
-            np.zeros((3, 1), np.uint8), np.zeros(1, np.uint32), np.zeros(1, np.int32), np.array([5], np.int32),
-            np.zeros((1, 4), np.uint64), np.zeros(1, np.int32),
-        )  # fmt: skip
+            np.zeros((3, 1), np.uint8),
+            np.zeros(1, np.uint32),
+            np.zeros(1, np.int32),
+            np.array([5], np.int32),
+            np.zeros((1, 4), np.uint64),
+            np.zeros(1, np.int32),
+        )

@@ -37,10 +37,15 @@ def statistics(X, v, u, centre, p, cut=None):
 
 @settings(max_examples=60)
 @given(
-    n=st.integers(1, 300), p=st.integers(1, 70), seed=st.integers(0, 99), weighted=st.booleans(), centre=st.booleans(),
-    dtype=st.sampled_from([np.float32, np.float64]), index=st.sampled_from([np.int32, np.int64]),
+    n=st.integers(1, 300),
+    p=st.integers(1, 70),
+    seed=st.integers(0, 99),
+    weighted=st.booleans(),
+    centre=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    index=st.sampled_from([np.int32, np.int64]),
     density=st.sampled_from([0.0, 0.2, 1.0]),
-)  # fmt: skip
+)
 def test_columns_of_any_shape(n, p, seed, weighted, centre, dtype, index, density):
     rng = np.random.default_rng(seed)
     X = ((rng.standard_normal((n, p)) + 2) * (rng.random((n, p)) < density)).astype(dtype)
@@ -167,9 +172,16 @@ def test_many_sparse_columns_in_use_end_with_newton_steps(positive, ridge):
     A, b = np.sqrt(v)[:, None] * (X.toarray() - mean), np.sqrt(v) * y
     l1, l2, square, w = np.full(p, 1e-4), np.full(p, ridge), (A**2).sum(axis=0), np.zeros(p)
     epochs, gap, _ = _native.linear.csc_lasso_descend(
-        columns_of(X), v, np.arange(p), mean, square, _native.linear.Penalty(l1, l2, positive), w, y,
+        columns_of(X),
+        v,
+        np.arange(p),
+        mean,
+        square,
+        _native.linear.Penalty(l1, l2, positive),
+        w,
+        y,
         budget_of(rounds=10_000, target=1e-14 * (b @ b)),
-    )  # fmt: skip
+    )
     used, c = w != 0, A.T @ (b - A @ w)
     away = np.sqrt(2e-14 * (b @ b) * (square.max() + ridge))  # a violation by more would be worth more than the gap
     assert used.sum() > 500  # of fewer, coordinate descent is left to itself
@@ -289,15 +301,23 @@ def test_wrong_shapes_and_indices_are_refused():
         ),
         lambda: _native.linear.lasso_descend(X, None, columns, three, three, penalty, four, four, budget),
         lambda: _native.linear.gram_lasso_descend(
-            np.eye(3), np.array([3]), np.ones(1), three, 1.0, _native.linear.Penalty(np.ones(1), np.ones(1)),
-            np.ones(1), three, budget, True,
+            np.eye(3),
+            np.array([3]),
+            np.ones(1),
+            three,
+            1.0,
+            _native.linear.Penalty(np.ones(1), np.ones(1)),
+            np.ones(1),
+            three,
+            budget,
+            True,
         ),
         lambda: _native.linear.gram_lasso_move(np.eye(3), columns, four, three),
         lambda: _native.linear.lasso_dual_point(three, three, four, penalty, np.ones(3, np.uint8), 1.0),
         lambda: _native.linear.lasso_screen(
             three, three, three, three, _native.linear.Penalty(three, four), 1.0, 1.0, np.ones(3, np.uint8), three
         ),
-    ]  # fmt: skip
+    ]
     for call in calls:
         with pytest.raises(ValueError, match="lasso"):
             call()

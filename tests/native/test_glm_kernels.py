@@ -11,9 +11,13 @@ from epicycle.linear import families
 from epicycle.linear.glm._response import response_of
 
 FAMILIES = [
-    families.Gaussian(), families.Binomial(), families.Poisson(), families.Gamma(), families.Tweedie(1.3),
+    families.Gaussian(),
+    families.Binomial(),
+    families.Poisson(),
+    families.Gamma(),
+    families.Tweedie(1.3),
     families.NegativeBinomial(0.6),
-]  # fmt: skip
+]
 
 
 def family_of(response, expected=False):
@@ -32,10 +36,16 @@ def lower(H):
 
 @settings(max_examples=80)
 @given(
-    family=st.sampled_from(FAMILIES), n=st.integers(0, 600), p=st.integers(0, 35), k=st.integers(0, 3),
-    seed=st.integers(0, 99), weighted=st.booleans(), with_offset=st.booleans(), expected=st.booleans(),
+    family=st.sampled_from(FAMILIES),
+    n=st.integers(0, 600),
+    p=st.integers(0, 35),
+    k=st.integers(0, 3),
+    seed=st.integers(0, 99),
+    weighted=st.booleans(),
+    with_offset=st.booleans(),
+    expected=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
-)  # fmt: skip
+)
 def test_a_pass_is_what_numpy_adds_up(family, n, p, k, seed, weighted, with_offset, expected, dtype):
     rng = np.random.default_rng(seed)
     response = response_of(family, "auto")
@@ -127,19 +137,41 @@ def test_extreme_predictors_do_not_poison_what_is_finite(family, eta):
 @pytest.mark.parametrize(
     "change",
     [
-        {"codes": np.zeros((4, 1))}, {"first": np.array([5])}, {"levels": np.array([-1])}, {"skip": np.array([9])},
-        {"y": np.zeros(4)}, {"weight": np.zeros(4)}, {"offset": np.zeros(4)}, {"shift": np.zeros(3)},
-        {"coef": np.zeros(9)}, {"metric": np.zeros(2)}, {"kind": 8}, {"kind": -1},
+        {"codes": np.zeros((4, 1))},
+        {"first": np.array([5])},
+        {"levels": np.array([-1])},
+        {"skip": np.array([9])},
+        {"y": np.zeros(4)},
+        {"weight": np.zeros(4)},
+        {"offset": np.zeros(4)},
+        {"shift": np.zeros(3)},
+        {"coef": np.zeros(9)},
+        {"metric": np.zeros(2)},
+        {"kind": 8},
+        {"kind": -1},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_shapes_are_checked_at_the_boundary(change):
     good = {
-        "X": np.zeros((5, 2)), "codes": np.zeros((5, 1)), "first": np.array([2]), "levels": np.array([3]),
-        "skip": np.array([1]), "y": np.zeros(5), "weight": None, "offset": None, "shift": np.zeros(2),
-        "coef": np.zeros(4), "intercept": 0.0, "metric": None, "kind": 0, "a": 0.0, "b": 0.0, "expected": False,
+        "X": np.zeros((5, 2)),
+        "codes": np.zeros((5, 1)),
+        "first": np.array([2]),
+        "levels": np.array([3]),
+        "skip": np.array([1]),
+        "y": np.zeros(5),
+        "weight": None,
+        "offset": None,
+        "shift": np.zeros(2),
+        "coef": np.zeros(4),
+        "intercept": 0.0,
+        "metric": None,
+        "kind": 0,
+        "a": 0.0,
+        "b": 0.0,
+        "expected": False,
         "hessian": True,
-    }  # fmt: skip
+    }
 
     def evaluate(given):
         family = _native.glm.Family(**{name: given.pop(name) for name in ("kind", "a", "b", "expected")})

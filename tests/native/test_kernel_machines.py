@@ -21,9 +21,13 @@ def test_functions_of_the_distance(dtype):
     s = cdist(A.astype(np.float64), B.astype(np.float64)) ** 2
     r = np.sqrt(s)
     expected = [
-        s, np.exp(-s / 2), np.exp(-r), (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
-        (1 + np.sqrt(5) * r + 5 * s / 3) * np.exp(-np.sqrt(5) * r), (1 + s / 3) ** -1.5,
-    ]  # fmt: skip
+        s,
+        np.exp(-s / 2),
+        np.exp(-r),
+        (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+        (1 + np.sqrt(5) * r + 5 * s / 3) * np.exp(-np.sqrt(5) * r),
+        (1 + s / 3) ** -1.5,
+    ]
     squares = [np.square(M.astype(np.float64)).sum(axis=1) for M in (A, B)]
     for kind, values in enumerate(expected):
         G = np.ascontiguousarray(A @ B.T)
@@ -36,9 +40,13 @@ def test_sums_over_columns():
     D = A[:, None] - B
     total = A[:, None] + B
     expected = [
-        np.square(D).sum(axis=2), np.abs(D).sum(axis=2), np.abs(D).max(axis=2), (np.abs(D) ** 1.5).sum(axis=2),
-        np.minimum(A[:, None], B).sum(axis=2), (D**2 / total).sum(axis=2),
-    ]  # fmt: skip
+        np.square(D).sum(axis=2),
+        np.abs(D).sum(axis=2),
+        np.abs(D).max(axis=2),
+        (np.abs(D) ** 1.5).sum(axis=2),
+        np.minimum(A[:, None], B).sum(axis=2),
+        (D**2 / total).sum(axis=2),
+    ]
     for kind, values in enumerate(expected):
         assert_allclose(_native.kernel.columns_block(A, np.ascontiguousarray(B.T), kind, 1.5), values, rtol=1e-13)
 

@@ -35,9 +35,13 @@ def reference_moments(X, Y, weight, shift):
 
 @settings(max_examples=60)
 @given(
-    n=st.integers(0, 600), p=st.integers(0, 40), k=st.integers(0, 3), seed=st.integers(0, 99),
-    dtype=st.sampled_from([np.float32, np.float64]), weighted=st.booleans(),
-)  # fmt: skip
+    n=st.integers(0, 600),
+    p=st.integers(0, 40),
+    k=st.integers(0, 3),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    weighted=st.booleans(),
+)
 def test_moments_of_any_shape(n, p, k, seed, dtype, weighted):
     X, Y, weight, shift = problem(n, p, k, seed, dtype)
     weight = weight if weighted else None
@@ -59,9 +63,12 @@ def reference_logistic(X, y, weight, shift, coef, intercept):
 
 @settings(max_examples=60)
 @given(
-    n=st.integers(1, 600), p=st.integers(0, 40), seed=st.integers(0, 99),
-    dtype=st.sampled_from([np.float32, np.float64]), weighted=st.booleans(),
-)  # fmt: skip
+    n=st.integers(1, 600),
+    p=st.integers(0, 40),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    weighted=st.booleans(),
+)
 def test_logistic_of_any_shape(n, p, seed, dtype, weighted):
     X, _, weight, shift = problem(n, p, 0, seed, dtype)
     rng = np.random.default_rng(seed + 1000)
@@ -81,9 +88,13 @@ def test_logistic_of_any_shape(n, p, seed, dtype, weighted):
 
 @settings(max_examples=60)
 @given(
-    n=st.integers(1, 300), p=st.integers(0, 40), K=st.integers(1, 40), seed=st.integers(0, 99),
-    dtype=st.sampled_from([np.float32, np.float64]), weighted=st.booleans(),
-)  # fmt: skip
+    n=st.integers(1, 300),
+    p=st.integers(0, 40),
+    K=st.integers(1, 40),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    weighted=st.booleans(),
+)
 def test_multinomial_of_any_shape(n, p, K, seed, dtype, weighted):
     X, _, weight, shift = problem(n, p, 0, seed, dtype)
     rng = np.random.default_rng(seed + 2000)
@@ -143,9 +154,13 @@ def test_logistic_far_out(z):
 
 @settings(max_examples=40)
 @given(
-    n=st.integers(1, 80), p=st.integers(1, 30), seed=st.integers(0, 99), density=st.sampled_from([0.0, 0.1, 0.6]),
-    dtype=st.sampled_from([np.float32, np.float64]), index=st.sampled_from([np.int32, np.int64]),
-)  # fmt: skip
+    n=st.integers(1, 80),
+    p=st.integers(1, 30),
+    seed=st.integers(0, 99),
+    density=st.sampled_from([0.0, 0.1, 0.6]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    index=st.sampled_from([np.int32, np.int64]),
+)
 def test_sparse_equals_dense(n, p, seed, density, dtype, index):
     rng = np.random.default_rng(seed)
     X = sp.random_array((n, p), density=density, rng=rng, dtype=np.float64, format="csr").astype(dtype)

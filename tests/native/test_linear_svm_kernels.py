@@ -46,7 +46,7 @@ def test_margin_sums(form):
             (S.toarray(), c, _native.svm.margin_sums(with_indices(S, index), y, c, w, b, loss))
             for index in (np.int32, np.int64)
         ),
-    ]:  # fmt: skip
+    ]:
         A1 = np.column_stack([A, np.ones(len(A))]).astype(float)
         t = y[::-2] if len(A) < len(y) else y
         cc = np.ones(len(A)) if weight is None else weight

@@ -32,9 +32,13 @@ def reference(x, y, c, query, h, kernel, degree):
 
 @settings(max_examples=60)
 @given(
-    n=st.integers(25, 120), p=st.integers(1, 3), degree=st.integers(0, 2), kernel=st.integers(0, 6),
-    seed=st.integers(0, 99), threads=st.integers(1, 3),
-)  # fmt: skip
+    n=st.integers(25, 120),
+    p=st.integers(1, 3),
+    degree=st.integers(0, 2),
+    kernel=st.integers(0, 6),
+    seed=st.integers(0, 99),
+    threads=st.integers(1, 3),
+)
 def test_fits(n, p, degree, kernel, seed, threads):
     rng = np.random.default_rng(seed)
     x, y, c = rng.normal(size=(n, p)), rng.normal(size=n), rng.uniform(0.5, 2, size=n)
@@ -113,9 +117,12 @@ def test_bad_calls():
     x, one = np.arange(4.0), np.ones(4)
     good = (x, one, one, x, one)
     for change in (
-        (x[::-1].copy(), one, one, x, one), (x, one[:3], one, x, one), (x, one, one[:3], x, one),
-        (x, one, one, x, one[:3]), (np.empty(0), np.empty(0), np.empty(0), x, one),
-    ):  # fmt: skip
+        (x[::-1].copy(), one, one, x, one),
+        (x, one[:3], one, x, one),
+        (x, one, one[:3], x, one),
+        (x, one, one, x, one[:3]),
+        (np.empty(0), np.empty(0), np.empty(0), x, one),
+    ):
         with pytest.raises(ValueError, match=r"local\.line: expected"):
             _native.local.line(*change, 0, 1, False, 1)
     for kernel, degree, threads in ((7, 1, 1), (-1, 1, 1), (0, 3, 1), (0, 1, 0)):

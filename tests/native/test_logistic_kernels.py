@@ -80,9 +80,17 @@ def test_descent_reaches_its_gap(form, intercept, l2, dtype):
     penalty = _native.linear.Penalty(np.full(k, l1), np.full(k, l2))
     budget = _native.linear.Budget(rounds=50, target=1e-11, work=1e12)
     steps, gap, moved = _native.linear.logistic_descend(
-        sp.csc_array(X) if form == "csc" else np.asfortranarray(X), columns, y, v, penalty, intercept, centre, w, z,
+        sp.csc_array(X) if form == "csc" else np.asfortranarray(X),
+        columns,
+        y,
+        v,
+        penalty,
+        intercept,
+        centre,
+        w,
+        z,
         budget,
-    )  # fmt: skip
+    )
     assert 0 < steps < 50
     assert gap <= 1e-11
     A = X[:, columns].astype(float)

@@ -33,9 +33,19 @@ def state(p, K, extra):
 def learn(X, y, K, *, loss=7, extra=False, order=None, fraction=None, positive=True, one=False):
     arrays = state(X.shape[1], K, extra)
     rule = _native.online.Rule(
-        loss=loss, epsilon=0.1, schedule=1, eta0=0.05, exponent=0.5, offset=1.0, alpha=0.01, l2=0.01,
-        l1=0.003 if extra else 0.0, intercept=1.0, average_from=1.0 if extra else 0.0, pull=0.0,
-    )  # fmt: skip
+        loss=loss,
+        epsilon=0.1,
+        schedule=1,
+        eta0=0.05,
+        exponent=0.5,
+        offset=1.0,
+        alpha=0.01,
+        l2=0.01,
+        l1=0.003 if extra else 0.0,
+        intercept=1.0,
+        average_from=1.0 if extra else 0.0,
+        pull=0.0,
+    )
     learner = _native.online.State(**arrays)
     mistakes, m = np.zeros(K), len(y) if order is None else len(order)
     dual, scores = np.zeros((len(y), K)), np.zeros((m, K))

@@ -54,7 +54,7 @@ def test_huber_sums(rows, weighted, index):
                 (~inside & (s > 0)).sum(),
                 np.abs(r[inside]).max(),
             ],
-        )  # fmt: skip
+        )
 
 
 def pivot_arguments(n=30, p=2):
@@ -65,10 +65,19 @@ def pivot_arguments(n=30, p=2):
     B = np.column_stack([X[:d], np.ones(d)])
     half = np.full(n, 0.5)
     return {
-        "X": X, "shift": np.zeros(p), "inv_scale": np.ones(p), "y": rng.normal(size=n), "upper": half, "lower": half,
-        "penalty": np.zeros(d), "g": np.zeros(d), "g2": np.zeros(d), "basis": basis,
-        "inverse": np.ascontiguousarray(np.linalg.inv(B)), "max_pivots": 1000,
-    }  # fmt: skip
+        "X": X,
+        "shift": np.zeros(p),
+        "inv_scale": np.ones(p),
+        "y": rng.normal(size=n),
+        "upper": half,
+        "lower": half,
+        "penalty": np.zeros(d),
+        "g": np.zeros(d),
+        "g2": np.zeros(d),
+        "basis": basis,
+        "inverse": np.ascontiguousarray(np.linalg.inv(B)),
+        "max_pivots": 1000,
+    }
 
 
 def pivot(basis, inverse, max_pivots, X, **programme):

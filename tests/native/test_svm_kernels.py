@@ -13,10 +13,16 @@ def problem(n, seed, *, groups=1, epsilon=0.0, ridge=False):
     K = A @ A.T / n
     lo, hi = -rng.uniform(0, 2, n), rng.uniform(0, 2, n)
     return {
-        "K": K, "diagonal": np.diagonal(K).copy(), "ridge": rng.uniform(0.1, 1, n) if ridge else None, "lo": lo,
-        "hi": hi, "epsilon": epsilon, "groups": np.linspace(0, n, groups + 1).astype(np.int64), "b": np.zeros(n),
+        "K": K,
+        "diagonal": np.diagonal(K).copy(),
+        "ridge": rng.uniform(0.1, 1, n) if ridge else None,
+        "lo": lo,
+        "hi": hi,
+        "epsilon": epsilon,
+        "groups": np.linspace(0, n, groups + 1).astype(np.int64),
+        "b": np.zeros(n),
         "v": rng.normal(size=n),
-    }  # fmt: skip
+    }
 
 
 def value(p, z, b):
@@ -101,9 +107,15 @@ def test_gaussian_in_single_precision():
 def test_bad_calls():
     p = problem(6, 0)
     for change in (
-        {"K": np.ones((5, 6))}, {"lo": np.zeros(5)}, {"epsilon": -1.0}, {"groups": np.array([0, 5])},
-        {"groups": np.array([0])}, {"groups": np.array([0, 7, 6])}, {"ridge": np.ones(3)}, {"v": np.zeros(7)},
-    ):  # fmt: skip
+        {"K": np.ones((5, 6))},
+        {"lo": np.zeros(5)},
+        {"epsilon": -1.0},
+        {"groups": np.array([0, 5])},
+        {"groups": np.array([0])},
+        {"groups": np.array([0, 7, 6])},
+        {"ridge": np.ones(3)},
+        {"v": np.zeros(7)},
+    ):
         with pytest.raises(ValueError, match="smo: expected"):
             _native.svm.smo(**p | change, tolerance=1e-3, limit=10)
     with pytest.raises(ValueError, match="add_rows: expected"):
@@ -112,8 +124,11 @@ def test_bad_calls():
         _native.svm.add_rows(np.ones((2, 3)), np.array([0]), np.ones(1), 0, 4, np.zeros(3))
     with pytest.raises(ValueError, match="gaussian_single: expected"):
         _native.svm.gaussian_single(
-            np.ones((2, 3), np.float32), np.ones(2, np.float32), np.ones(2, np.float32), np.ones((2, 4), np.float32),
+            np.ones((2, 3), np.float32),
+            np.ones(2, np.float32),
+            np.ones(2, np.float32),
+            np.ones((2, 4), np.float32),
             np.ones((3, 4), np.float32),
-        )  # fmt: skip
+        )
     with pytest.raises(TypeError):
         _native.svm.smo(**p | {"b": np.zeros(6, np.float32)}, tolerance=1e-3, limit=10)

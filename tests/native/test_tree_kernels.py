@@ -322,9 +322,17 @@ def test_both_searches_find_stumps_of_equal_merit():
                 found.entries, found.begin, found.zeros, found.missing, v, None, 2, confidence, 1
             )
             binned = _native.tree.best_binned_stump(
-                found.entries, found.begin, found.missing, found.rows, found.bin_end, found.n_bins, v, confidence,
-                np.empty(50, np.int64), 1,
-            )  # fmt: skip
+                found.entries,
+                found.begin,
+                found.missing,
+                found.rows,
+                found.bin_end,
+                found.n_bins,
+                v,
+                confidence,
+                np.empty(50, np.int64),
+                1,
+            )
             assert plain == binned
 
 
@@ -346,8 +354,17 @@ def test_both_searches_find_stumps_of_equal_merit():
 )
 def test_a_search_for_stumps_refuses_what_does_not_fit(changed):
     found, v = columns()
-    asked = {"entries": found.entries, "begin": found.begin, "zeros": found.zeros, "missing": found.missing,
-             "weight": v, "code": None, "n_classes": 2, "confidence": False, "threads": 1}  # fmt: skip
+    asked = {
+        "entries": found.entries,
+        "begin": found.begin,
+        "zeros": found.zeros,
+        "missing": found.missing,
+        "weight": v,
+        "code": None,
+        "n_classes": 2,
+        "confidence": False,
+        "threads": 1,
+    }
     with pytest.raises(ValueError, match="best_stump: expected"):
         _native.tree.best_stump(**{**asked, **changed})
 
@@ -368,8 +385,17 @@ def test_a_search_for_stumps_refuses_what_does_not_fit(changed):
 )
 def test_a_search_by_bins_refuses_what_does_not_fit(changed):
     found, v = columns()
-    asked = {"entries": found.entries, "begin": found.begin, "missing": found.missing, "rows": found.rows,
-             "bin_end": found.bin_end, "n_bins": found.n_bins, "weight": v, "confidence": False,
-             "packed": np.empty(50, np.int64), "threads": 1}  # fmt: skip
+    asked = {
+        "entries": found.entries,
+        "begin": found.begin,
+        "missing": found.missing,
+        "rows": found.rows,
+        "bin_end": found.bin_end,
+        "n_bins": found.n_bins,
+        "weight": v,
+        "confidence": False,
+        "packed": np.empty(50, np.int64),
+        "threads": 1,
+    }
     with pytest.raises(ValueError, match="best_binned_stump: expected"):
         _native.tree.best_binned_stump(**{**asked, **changed})

@@ -25,9 +25,14 @@ def measure_of(gh, order):
 
 def rules_of(categorical, min_samples, l2=0.0, smoothing=0.0):
     return _native.tree.SplitRules(
-        categorical=categorical, monotone=None, min_samples=min_samples, min_child_weight=0.0, l2=l2, min_gain=0.0,
+        categorical=categorical,
+        monotone=None,
+        min_samples=min_samples,
+        min_child_weight=0.0,
+        l2=l2,
+        min_gain=0.0,
         smoothing=smoothing,
-    )  # fmt: skip
+    )
 
 
 def quantised(gh, order):

@@ -47,9 +47,13 @@ def test_the_nearest_rows_are_those_of_brute_force(metric, p, options, kind):
 
 @settings(max_examples=60)
 @given(
-    st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 30), st.integers(1, 12),
-    st.sampled_from([2.0**-27, 1.0, 2.0**20]), st.booleans(),
-)  # fmt: skip
+    st.integers(0, 2**31),
+    st.integers(1, 40),
+    st.integers(1, 30),
+    st.integers(1, 12),
+    st.sampled_from([2.0**-27, 1.0, 2.0**20]),
+    st.booleans(),
+)
 def test_ties_scales_and_shapes(seed, n, m, p, scale, far):
     rng = np.random.default_rng(seed)
     X, Q = (scale * rng.integers(-2, 3, (rows, p)).astype(float) for rows in (n, m))  # many ties

@@ -15,14 +15,22 @@ NUMBERS, SIGNS = np.array([-2.5, 0.0, 0.3, 4.0]), np.array([-1.0, 1.0, 1.0, -1.0
 SCALAR = [
     pytest.param(loss_by_name(name, parameter), y, id=name)
     for name, parameter, y in [
-        ("squared_error", None, NUMBERS), ("absolute_error", None, NUMBERS), ("huber", 1.3, NUMBERS),
-        ("quantile", 0.3, NUMBERS), ("epsilon_insensitive", 0.4, NUMBERS),
+        ("squared_error", None, NUMBERS),
+        ("absolute_error", None, NUMBERS),
+        ("huber", 1.3, NUMBERS),
+        ("quantile", 0.3, NUMBERS),
+        ("epsilon_insensitive", 0.4, NUMBERS),
         ("squared_epsilon_insensitive", 0.4, NUMBERS),
-        ("hinge", None, SIGNS), ("perceptron", None, SIGNS), ("squared_hinge", None, SIGNS),
-        ("modified_huber", None, SIGNS), ("log_loss", None, SIGNS > 0), ("poisson", None, np.arange(4.0)),
-        ("gamma", None, np.array([0.2, 1.0, 3.0, 7.0])), ("tweedie", 1.4, np.array([0.0, 1.0, 3.0, 7.0])),
+        ("hinge", None, SIGNS),
+        ("perceptron", None, SIGNS),
+        ("squared_hinge", None, SIGNS),
+        ("modified_huber", None, SIGNS),
+        ("log_loss", None, SIGNS > 0),
+        ("poisson", None, np.arange(4.0)),
+        ("gamma", None, np.array([0.2, 1.0, 3.0, 7.0])),
+        ("tweedie", 1.4, np.array([0.0, 1.0, 3.0, 7.0])),
     ]
-]  # fmt: skip
+]
 
 
 def difference(f, z, h=1e-5):
@@ -49,10 +57,15 @@ def test_fenchel_young_inequality_is_tight_at_the_gradient(loss, y):
 
 def test_conjugates_of_losses_with_bounded_slope_end_there():
     for name, parameter, y, end in [
-        ("absolute_error", None, 0.7, 1.0), ("huber", 1.3, 0.7, 1.3), ("quantile", 0.3, 0.7, 0.7),
-        ("epsilon_insensitive", 0.4, 0.7, 1.0), ("hinge", None, -1.0, 1.0), ("modified_huber", None, -1.0, 4.0),
-        ("perceptron", None, -1.0, 1.0), ("gamma", None, 0.7, 1.0),
-    ]:  # fmt: skip
+        ("absolute_error", None, 0.7, 1.0),
+        ("huber", 1.3, 0.7, 1.3),
+        ("quantile", 0.3, 0.7, 0.7),
+        ("epsilon_insensitive", 0.4, 0.7, 1.0),
+        ("hinge", None, -1.0, 1.0),
+        ("modified_huber", None, -1.0, 4.0),
+        ("perceptron", None, -1.0, 1.0),
+        ("gamma", None, 0.7, 1.0),
+    ]:
         loss = loss_by_name(name, parameter)
         ends = loss.conjugate(np.array([end - 1e-12, end + 1e-12]), np.array([y, y]))
         assert np.isinf(ends).tolist() == [False, True], name

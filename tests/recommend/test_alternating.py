@@ -88,9 +88,19 @@ def test_a_full_matrix_has_the_soft_thresholded_svd_as_its_optimum(method, solve
     R = rng.normal(size=(25, 4)) @ rng.normal(size=(4, 20)) + 0.1 * rng.normal(size=(25, 20))
     tol, max_iter = (1e-3, 3000) if solver == "sgd" else (1e-6, 5000)
     model = CollaborativeFiltering(
-        method, solver=solver, n_factors=6, reg=2.0, weighted_reg=False, biases=False, center="none", clip=False,
-        tol=tol, max_iter=max_iter, random_state=0, learning_rate=0.05,
-    ).fit(sp.csr_array(R))  # fmt: skip
+        method,
+        solver=solver,
+        n_factors=6,
+        reg=2.0,
+        weighted_reg=False,
+        biases=False,
+        center="none",
+        clip=False,
+        tol=tol,
+        max_iter=max_iter,
+        random_state=0,
+        learning_rate=0.05,
+    ).fit(sp.csr_array(R))
     U, s, Vt = np.linalg.svd(R)
     kept = np.maximum(s - 2.0, 0)[:6]
     best = U[:, :6] * kept @ Vt[:6]

@@ -193,7 +193,7 @@ def test_ranked_methods_find_what_users_take_next(method):
         ({"n_factors": 10**9}, [1.0, 2.0], [(1, 2), (3, 4)], "n_factors"),
         ({}, [1.0, 2.0], sp.eye_array(2), "sparse"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused_is_named(arguments, y, X, message):
     with pytest.raises(ValueError, match=message):
         CollaborativeFiltering(**arguments).fit(X, y)

@@ -24,10 +24,20 @@ START = (
     "os.execv(sys.argv[3], sys.argv[3:])\n"
 )
 FLAGS = (
-    "--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--disable-extensions", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-default-apps", "--no-default-browser-check", "--hide-scrollbars", "--force-color-profile=srgb",
-)  # fmt: skip
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--no-default-browser-check",
+    "--hide-scrollbars",
+    "--force-color-profile=srgb",
+)
 PATIENCE = 240.0
 
 
@@ -134,8 +144,11 @@ def browser(executable: str, folder: Path) -> Iterator[Browser]:
     with open(folder / "browser.log", "wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-c", START, str(read_commands), str(write_answers), executable, *flags],
-            pass_fds=(read_commands, write_answers), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-        )  # fmt: skip
+            pass_fds=(read_commands, write_answers),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
     os.close(read_commands)
     os.close(write_answers)
     try:

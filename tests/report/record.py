@@ -25,11 +25,15 @@ def profile(table: pd.DataFrame) -> list[dict[str, Any]]:
         counts, edges = np.histogram(column, bins=20)
         found.append(
             {
-                "name": name, "kind": "number", "missing": float(column.isna().mean()),
-                "distinct": int(column.nunique()), "treatment": "standardised", "warnings": [],
+                "name": name,
+                "kind": "number",
+                "missing": float(column.isna().mean()),
+                "distinct": int(column.nunique()),
+                "treatment": "standardised",
+                "warnings": [],
                 "sketch": {"edges": edges, "counts": counts},
             }
-        )  # fmt: skip
+        )
     return found
 
 
@@ -103,13 +107,18 @@ def classification() -> dict[str, Any]:
     findings = {
         "bias_variance": diagnose.bias_variance(model, A, y_train, desired=forest, n_jobs=1).to_dict(),
         "optimizer_or_objective": diagnose.optimizer_or_objective(
-            model, ep.LogisticRegression(C=100.0).fit(A, y_train), B, y_test, X_train=A, y_train=y_train,
+            model,
+            ep.LogisticRegression(C=100.0).fit(A, y_train),
+            B,
+            y_test,
+            X_train=A,
+            y_train=y_train,
             names=("the best", "C=100"),
         ).to_dict(),
         "ablation": diagnose.ablation(model, A, y_train, groups, n_jobs=1).to_dict(),
         "slices": {**slices.to_dict(), "examples": slices.worst_rows},
         "threshold": cut.to_dict(),
-    }  # fmt: skip
+    }
     shuffled = permutation_importance(model, B, y_test, n_repeats=5, random_state=0)
     columns = profile(X)
     columns[2]["warnings"] = ["correlation of 0.99 with worst radius"]
@@ -117,13 +126,18 @@ def classification() -> dict[str, Any]:
         **common(X, X_train, X_test, found, points),
         "title": "Breast cancer: malignant or not",
         "data": {
-            "rows": len(X), "columns": X.shape[1], "source": "breast_cancer", "target": "malignant",
-            "task": "classification", "split": {"train": len(A), "test": len(B)},
+            "rows": len(X),
+            "columns": X.shape[1],
+            "source": "breast_cancer",
+            "target": "malignant",
+            "task": "classification",
+            "split": {"train": len(A), "test": len(B)},
         },
         "columns": columns,
         "warnings": [
             {
-                "kind": "near_duplicates", "severity": "medium",
+                "kind": "near_duplicates",
+                "severity": "medium",
                 "columns": ["worst radius", "worst perimeter", "worst area"],
                 "text": "These columns say nearly the same. Predictions do not suffer; coefficients are hard to read.",
             },
@@ -132,8 +146,13 @@ def classification() -> dict[str, Any]:
         "baseline": {"name": "most frequent class", "score_mean": float(1 - y_train.mean()), "score_se": None},
         "metric": {"name": "accuracy", "greater_is_better": True, "label": "accuracy"},
         "test": {
-            "score": 1 - bound.estimate, "lower": 1 - bound.upper, "upper": 1 - bound.lower, "level": bound.level,
-            "method": bound.method, "n": bound.n, "baseline_score": float(1 - y_test.mean()),
+            "score": 1 - bound.estimate,
+            "lower": 1 - bound.upper,
+            "upper": 1 - bound.lower,
+            "level": bound.level,
+            "method": bound.method,
+            "n": bound.n,
+            "baseline_score": float(1 - y_test.mean()),
         },
         "certificate": model.certificate_,
         "findings": [{"slot": slot, **finding} for slot, finding in findings.items()],
@@ -148,7 +167,7 @@ def classification() -> dict[str, Any]:
             "importances": curves.importances(list(X), shuffled.importances),
             "search": points,
         },
-    }  # fmt: skip
+    }
 
 
 @cache
@@ -170,15 +189,24 @@ def regression() -> dict[str, Any]:
     return {
         **common(X, A, B, found, points),
         "data": {
-            "rows": len(X), "columns": X.shape[1], "source": "diabetes", "target": "disease progression",
-            "task": "regression", "split": {"train": len(A), "test": len(B)},
+            "rows": len(X),
+            "columns": X.shape[1],
+            "source": "diabetes",
+            "target": "disease progression",
+            "task": "regression",
+            "split": {"train": len(A), "test": len(B)},
         },
         "leaderboard": rows,
         "baseline": {"name": "mean of the target", "score_mean": float(np.abs(y_train - y_train.mean()).mean())},
         "metric": {"name": "mean_absolute_error", "greater_is_better": False, "label": "mean absolute error"},
         "test": {
-            "score": bound.estimate, "lower": bound.lower, "upper": bound.upper, "level": bound.level,
-            "method": bound.method, "n": bound.n, "baseline_score": float(np.abs(y_test - y_train.mean()).mean()),
+            "score": bound.estimate,
+            "lower": bound.lower,
+            "upper": bound.upper,
+            "level": bound.level,
+            "method": bound.method,
+            "n": bound.n,
+            "baseline_score": float(np.abs(y_test - y_train.mean()).mean()),
         },
         "certificate": found.model_.certificate_,
         "findings": [{"slot": "bias_variance", **finding}],
@@ -186,7 +214,7 @@ def regression() -> dict[str, Any]:
             "residuals": curves.residuals(y_test, predicted),
             "search": [{**point, "score": -point["score"]} for point in points],
         },
-    }  # fmt: skip
+    }
 
 
 @cache
@@ -212,7 +240,11 @@ def clustering() -> dict[str, Any]:
             "agreement": {"column": "kind", "adjusted_rand": 0.9},
             "clusters": [
                 {
-                    "cluster": c, "rows": n, "share": n / 93, "silhouette": 0.5, "summary": "very high age, low fare",
+                    "cluster": c,
+                    "rows": n,
+                    "share": n / 93,
+                    "silhouette": 0.5,
+                    "summary": "very high age, low fare",
                     "details": "age 54.1 against 38.2 overall; fare 12.0 against 32.0 overall",
                 }
                 for c, n in ((2, 40), (0, 30), (1, 20), (-1, 3))
@@ -220,14 +252,23 @@ def clustering() -> dict[str, Any]:
             "candidates": [
                 {
                     "name": f"KMeans, {k} clusters",
-                    "method": "KMeans", "k": k, "stability": 0.9, "silhouette": e / 0.9, "evidence": e,
-                    "by_chance": 0.2, "by_chance_range": [0.1, 0.3], "beyond_chance": e - 0.2,
+                    "method": "KMeans",
+                    "k": k,
+                    "stability": 0.9,
+                    "silhouette": e / 0.9,
+                    "evidence": e,
+                    "by_chance": 0.2,
+                    "by_chance_range": [0.1, 0.3],
+                    "beyond_chance": e - 0.2,
                 }
                 for k, e in zip(range(2, 6), evidence, strict=True)
             ],
             "skipped": ["KMeans, 6 clusters: the time was up"],
             "embedding": {
-                "x": rng.normal(size=93), "y": rng.normal(size=93), "cluster": labels, "row": np.arange(93),
+                "x": rng.normal(size=93),
+                "y": rng.normal(size=93),
+                "cluster": labels,
+                "row": np.arange(93),
                 "explained": [0.5, 0.25],
             },
             "outlines": [
@@ -236,4 +277,4 @@ def clustering() -> dict[str, Any]:
             ],
             "certificate": {"kind": "stationarity", "value": 0.0, "tolerance": 1e-4, "meaning": "movement of centers"},
         },
-    }  # fmt: skip
+    }

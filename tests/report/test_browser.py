@@ -82,9 +82,17 @@ def test_figures_and_sections_are_there(browser, pages):
     browser.show(pages["classification"])
     drawn = browser.ask("[...document.querySelectorAll('figure[data-figure]')].map(f => f.dataset.figure)")
     assert set(drawn) == {
-        "search", "calibration", "confusion", "roc", "precision_recall", "learning_curve", "importances", "ablation",
-        "slices", "threshold",
-    }  # fmt: skip
+        "search",
+        "calibration",
+        "confusion",
+        "roc",
+        "precision_recall",
+        "learning_curve",
+        "importances",
+        "ablation",
+        "slices",
+        "threshold",
+    }
     assert len(drawn) == len(set(drawn))
     assert browser.ask("document.querySelectorAll('svg.spark').length") == 10
     assert browser.ask("[...document.querySelectorAll('svg')].every(s => s.getBoundingClientRect().height > 5)")

@@ -116,8 +116,14 @@ def test_ten_thousand_hostile_columns_stay_small(full, sign):
         **full,
         "title": name,
         "columns": [
-            {"name": f"{name}{i}", "kind": name, "treatment": name, "warnings": [name] * 9, "missing": 0.1,
-             "sketch": {"levels": [name] * 20, "counts": list(range(20))}}
+            {
+                "name": f"{name}{i}",
+                "kind": name,
+                "treatment": name,
+                "warnings": [name] * 9,
+                "missing": 0.1,
+                "sketch": {"levels": [name] * 20, "counts": list(range(20))},
+            }
             for i in range(10_000)
         ],
         "warnings": [{"kind": name, "severity": "high", "text": name, "columns": [name] * 3_000}] * 300,
@@ -126,8 +132,14 @@ def test_ten_thousand_hostile_columns_stay_small(full, sign):
             for i in range(500)
         ],
         "findings": [
-            {"slot": slot, "verdict": name * 9, "next_steps": [name] * 99, "notes": [name] * 99,
-             "table": {f"{name}{j}": [name] * 99 for j in range(30)}, "examples": {name: [name] * 999}}
+            {
+                "slot": slot,
+                "verdict": name * 9,
+                "next_steps": [name] * 99,
+                "notes": [name] * 99,
+                "table": {f"{name}{j}": [name] * 99 for j in range(30)},
+                "examples": {name: [name] * 999},
+            }
             for slot in ("bias_variance", "optimizer_or_objective", "ablation", "slices", "threshold", *"abcdefghij")
         ],
         "environment": {f"{name}{i}": name for i in range(1_000)},
@@ -140,7 +152,7 @@ def test_ten_thousand_hostile_columns_stay_small(full, sign):
             "importances": [{"name": f"{name}{i}", "mean": i, "se": 1} for i in range(10_000)],
             "search": [{"seconds": i, "name": name, "score": i % 7, "best": 6} for i in range(2_000)],
         },
-    }  # fmt: skip
+    }
     page = report.html(many)
     assert len(page.encode()) < LIMIT
     words = "".join(parsed(page).texts)
@@ -227,8 +239,19 @@ def test_next_steps_put_the_gravest_first():
 def test_numbers_are_short():
     given = (0, 3, -0.0, 0.97421, 12345, 1234.567, 1.5e9 + 0.5, 3.21e-12, None, math.nan, "x", True)
     assert [shown(v) for v in given] == [
-        "0", "3", "0", "0.9742", "12,345", "1,235", "1.5e9", "3.21e-12", "–", "–", "–", "–",
-    ]  # fmt: skip
+        "0",
+        "3",
+        "0",
+        "0.9742",
+        "12,345",
+        "1,235",
+        "1.5e9",
+        "3.21e-12",
+        "–",
+        "–",
+        "–",
+        "–",
+    ]
     assert text("a" * 50, 10) == "aaaaaaa..."
     assert text("a\x00\ud800\u202eb") == "a\ufffd\ufffd\ufffdb"
 

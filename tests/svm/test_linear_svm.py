@@ -51,10 +51,14 @@ def quadratic_programme(X, y, C, weight, *, q, epsilon=None, s=1.0):
 
     start = np.append(np.zeros(d), np.full(n, 1 + np.abs(y).max()))
     found = minimize(
-        value, start, jac=True, method="SLSQP", bounds=[(None, None)] * d + [(0, None)] * n,
+        value,
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(None, None)] * d + [(0, None)] * n,
         constraints={"type": "ineq", "fun": lambda v: rows @ v - right, "jac": lambda v: rows},
         options={"maxiter": 500, "ftol": 1e-13},
-    )  # fmt: skip
+    )
     assert found.success or found.status == 8  # it ended where rounding ends: the value decides
     return found.fun
 
@@ -211,7 +215,7 @@ def test_solvers_agree_on_dense_and_sparse_rows():
             LinearSVC(solver=solver, fit_intercept=intercept, **options).fit(A, y)
             for solver in ("newton", "dual-cd")
             for A in (X, np.asfortranarray(X), sp.csr_matrix(X), sp.csc_array(X))
-        ]  # fmt: skip
+        ]
         for model in fits:
             assert model.certificate_.holds
             assert_allclose(model.objective_, fits[0].objective_, rtol=2e-9)

@@ -25,10 +25,20 @@ from epicycle.kernel import (
 )
 
 KERNELS = (
-    Linear(), Gaussian(1.5), Gaussian((1.0, 2.0, 0.5)), Polynomial(2, gamma=0.3), Polynomial(3, gamma=0.2, c=0.5),
-    Laplacian(2.0), Matern(1.0, nu=1.5), RationalQuadratic(), ArcCosine(1), ChiSquare(0.5), HistogramIntersection(),
-    Linear() + 0.5 * Gaussian(1.0), Gaussian(2.0) * Polynomial(2),
-)  # fmt: skip
+    Linear(),
+    Gaussian(1.5),
+    Gaussian((1.0, 2.0, 0.5)),
+    Polynomial(2, gamma=0.3),
+    Polynomial(3, gamma=0.2, c=0.5),
+    Laplacian(2.0),
+    Matern(1.0, nu=1.5),
+    RationalQuadratic(),
+    ArcCosine(1),
+    ChiSquare(0.5),
+    HistogramIntersection(),
+    Linear() + 0.5 * Gaussian(1.0),
+    Gaussian(2.0) * Polynomial(2),
+)
 
 
 def random_problem(seed):

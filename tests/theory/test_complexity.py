@@ -147,9 +147,15 @@ def test_parts_of_squared_error_equal_their_formulas():
     n, g, sigma = 25, 3.0, 1.0
     y_test = g + sigma * rng.normal(size=4000)
     found = decompose(
-        HalfMean(), None, None, np.zeros((4000, 1)), y_test, truth=np.full(4000, g), n_fits=2000,
+        HalfMean(),
+        None,
+        None,
+        np.zeros((4000, 1)),
+        y_test,
+        truth=np.full(4000, g),
+        n_fits=2000,
         draw=lambda r: (np.zeros((n, 1)), g + sigma * r.normal(size=n)),
-    )  # fmt: skip
+    )
     assert found.bias == pytest.approx((g / 2) ** 2, rel=0.02)
     assert found.variance == pytest.approx(sigma**2 / (4 * n), rel=0.1)
     assert found.noise == pytest.approx(sigma**2, rel=0.05)

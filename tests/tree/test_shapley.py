@@ -69,8 +69,9 @@ def test_the_definition(seed, p, leaves, missing):
 
 def test_the_definition_with_categories_and_classes():
     rng = np.random.default_rng(3)
-    X = pd.DataFrame({"a": rng.normal(size=300), "b": pd.Categorical(rng.choice(list("uvwxyz"), 300)),
-                      "c": rng.normal(size=300)})  # fmt: skip
+    X = pd.DataFrame(
+        {"a": rng.normal(size=300), "b": pd.Categorical(rng.choice(list("uvwxyz"), 300)), "c": rng.normal(size=300)}
+    )
     y = (X["a"] + X["b"].isin(["u", "x"]) > 0.5).astype(int) + (X["c"] > 0.8)
     model = GradientBoostingClassifier(n_estimators=4, min_samples_leaf=3).fit(X, y)
     phi = model.shap_values(X)
@@ -84,8 +85,9 @@ def test_the_definition_with_categories_and_classes():
 @pytest.mark.parametrize("subsample", [1.0, 0.5])
 def test_they_add_up_to_the_score(dtype, subsample):
     X, y = load_breast_cancer(return_X_y=True)
-    model = GradientBoostingClassifier(n_estimators=60, max_leaf_nodes=40, min_samples_leaf=2, subsample=subsample,
-                                       random_state=0)  # fmt: skip
+    model = GradientBoostingClassifier(
+        n_estimators=60, max_leaf_nodes=40, min_samples_leaf=2, subsample=subsample, random_state=0
+    )
     X = X.astype(dtype)
     phi = model.fit(X, y).shap_values(X)
     assert np.abs(phi.sum(axis=1) + model.average_score_ - model.decision_function(X)).max() < 1e-9

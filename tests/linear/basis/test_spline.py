@@ -107,9 +107,12 @@ def test_coverage_of_the_intervals():
 
 @settings(max_examples=25)
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(2, 60), knots=st.integers(1, 12), scale=st.floats(1e-3, 1e3),
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 60),
+    knots=st.integers(1, 12),
+    scale=st.floats(1e-3, 1e3),
     alpha=st.sampled_from([0.0, 1e-3, 5.0]),
-)  # fmt: skip
+)
 def test_any_data(seed, n, knots, scale, alpha):
     """Whatever the data: finite, continuous, certified, and the same for other units of y."""
     rng = np.random.default_rng(seed)

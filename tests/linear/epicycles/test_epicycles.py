@@ -140,10 +140,14 @@ def test_the_refined_orbit_is_stationary():
         radii = x[3:6] + 1j * x[6:9]
         return np.sum(np.abs(z - complex(x[9], x[10]) - np.exp(1j * np.outer(t, x[:3])) @ radii) ** 2)
 
-    at = np.concatenate([
-        model.frequencies_, model._radii_at_origin_.real, model._radii_at_origin_.imag,
-        [model.centre_.real, model.centre_.imag],
-    ])  # fmt: skip
+    at = np.concatenate(
+        [
+            model.frequencies_,
+            model._radii_at_origin_.real,
+            model._radii_at_origin_.imag,
+            [model.centre_.real, model.centre_.imag],
+        ]
+    )
     for i in range(len(at)):
         step = np.zeros(len(at))
         step[i] = 1e-4

@@ -56,11 +56,17 @@ def draw_problem(kind, seed, n, p, shape):
 
 @settings(max_examples=200)
 @given(
-    kind=st.sampled_from(sorted(KINDS, key=str)), seed=st.integers(0, 10_000), n=st.integers(2, 40),
-    p=st.integers(1, 3), shape=st.sampled_from(["plain", "collinear", "constant", "wild", "far", "indicators"]),
+    kind=st.sampled_from(sorted(KINDS, key=str)),
+    seed=st.integers(0, 10_000),
+    n=st.integers(2, 40),
+    p=st.integers(1, 3),
+    shape=st.sampled_from(["plain", "collinear", "constant", "wild", "far", "indicators"]),
     penalty=st.sampled_from([(0.0, 0.0), (1e-3, 0.0), (1.0, 0.0), (0.05, 1.0), (0.3, 0.5)]),
-    intercept=st.booleans(), weighted=st.booleans(), with_offset=st.booleans(), free=st.booleans(),
-)  # fmt: skip
+    intercept=st.booleans(),
+    weighted=st.booleans(),
+    with_offset=st.booleans(),
+    free=st.booleans(),
+)
 def test_every_certificate_is_true(kind, seed, n, p, shape, penalty, intercept, weighted, with_offset, free):
     X, y, rng = draw_problem(kind, seed, n, p, shape)
     weight = rng.integers(0, 4, n).astype(float) if weighted else None

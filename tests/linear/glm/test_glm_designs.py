@@ -135,8 +135,9 @@ def test_float32_stays_and_files_give_the_answer_of_memory(frame, tmp_path):
         assert_allclose(files.coef_, memory.coef_, rtol=1e-9, atol=1e-12)
         assert_allclose(
             files.predict(ep.scan(tmp_path / "t.parquet", columns=["a", "c", "b", "d"])),
-            memory.predict(numbers[["a", "c", "b", "d"]]), rtol=1e-9,
-        )  # fmt: skip
+            memory.predict(numbers[["a", "c", "b", "d"]]),
+            rtol=1e-9,
+        )
 
 
 @pytest.mark.slow

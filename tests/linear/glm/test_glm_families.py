@@ -16,10 +16,19 @@ from epicycle.linear import families, links
 from epicycle.linear.glm._response import response_of
 
 STANDARD = [
-    families.Gaussian(), families.Binomial(), families.Poisson(), families.Gamma(), families.Exponential(),
-    families.InverseGaussian(), families.Tweedie(1.5), families.Tweedie(1.05), families.Tweedie(2.5),
-    families.Tweedie(-1.0), families.NegativeBinomial(0.3), families.NegativeBinomial(2.0),
-]  # fmt: skip
+    families.Gaussian(),
+    families.Binomial(),
+    families.Poisson(),
+    families.Gamma(),
+    families.Exponential(),
+    families.InverseGaussian(),
+    families.Tweedie(1.5),
+    families.Tweedie(1.05),
+    families.Tweedie(2.5),
+    families.Tweedie(-1.0),
+    families.NegativeBinomial(0.3),
+    families.NegativeBinomial(2.0),
+]
 LINKS = [*(cls() for cls in links.LINKS.values()), links.Power(0.3)]
 
 
@@ -52,9 +61,10 @@ def test_link_and_response_are_inverse(link):
 
 @settings(max_examples=60)
 @given(
-    family=st.sampled_from(STANDARD[:9]), link=st.sampled_from(["log", "identity", "logit", "probit", "cloglog", "sqrt",
-    "inverse", "inverse_squared"]), seed=st.integers(0, 99),
-)  # fmt: skip
+    family=st.sampled_from(STANDARD[:9]),
+    link=st.sampled_from(["log", "identity", "logit", "probit", "cloglog", "sqrt", "inverse", "inverse_squared"]),
+    seed=st.integers(0, 99),
+)
 def test_rows_are_derivatives_of_half_the_deviance(family, link, seed):
     response, rng = response_of(family, link), np.random.default_rng(seed)
     mu, y = rng.uniform(0.2, 0.8, 20), rng.uniform(0.1, 0.9, 20)

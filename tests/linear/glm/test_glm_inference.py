@@ -38,8 +38,11 @@ def test_intervals_and_tests_are_as_good_as_they_say(family):
         small = GeneralizedLinearModel(family).fit(X[:, :1], y)
         table = big.summary(0.9)
         inside += np.sum((table["[0.05"] <= truth) & (truth <= table["0.95]"]))
-        p_values = [table[next(c for c in table.columns if c.startswith("P>"))][3],
-                    big.likelihood_ratio_test(small, X, y).p_value, small.score_test(X, y).p_value]  # fmt: skip
+        p_values = [
+            table[next(c for c in table.columns if c.startswith("P>"))][3],
+            big.likelihood_ratio_test(small, X, y).p_value,
+            small.score_test(X, y).p_value,
+        ]
         rejected += np.array(p_values) < 0.1
     assert abs(inside / (4 * rounds) - 0.9) < 0.045
     assert (np.abs(rejected / rounds - 0.1) < 0.09).all()  # three standard errors
@@ -52,8 +55,11 @@ def test_nested_models(family):
     y = draw(family, 0.3 * frame["b"].to_numpy(), rng)
     big = GeneralizedLinearModel(family).fit(frame, y)
     small = GeneralizedLinearModel(family).fit(frame[["b", "d"]], y)
-    theirs = {"poisson": sm.families.Poisson(), "gamma": sm.families.Gamma(sm.families.links.Log()),
-              "gaussian": sm.families.Gaussian()}[family]  # fmt: skip
+    theirs = {
+        "poisson": sm.families.Poisson(),
+        "gamma": sm.families.Gamma(sm.families.links.Log()),
+        "gaussian": sm.families.Gaussian(),
+    }[family]
     reduced = sm.GLM(y, sm.add_constant(frame[["b", "d"]]), family=theirs).fit(tol=1e-12)
     full = sm.GLM(y, sm.add_constant(frame), family=theirs).fit(tol=1e-12)
     result = big.likelihood_ratio_test(small, frame, y)
@@ -89,9 +95,19 @@ def test_models_that_cannot_be_compared():
 
 
 @pytest.mark.parametrize(
-    "family", ["gaussian", "poisson", "gamma", "binomial", families.Tweedie(1.5), families.NegativeBinomial(0.5),
-               "inverse_gaussian", "exponential"], ids=str,
-)  # fmt: skip
+    "family",
+    [
+        "gaussian",
+        "poisson",
+        "gamma",
+        "binomial",
+        families.Tweedie(1.5),
+        families.NegativeBinomial(0.5),
+        "inverse_gaussian",
+        "exponential",
+    ],
+    ids=str,
+)
 def test_quantile_residuals_are_normal(family):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((3000, 2))

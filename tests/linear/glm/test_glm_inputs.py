@@ -33,9 +33,15 @@ def table():
     mu = np.exp(0.2 + X @ [0.3, -0.2, 0.1, 0.0, 0.2])
     columns = {f"x{j}": X[:, j] for j in range(5)}
     return pd.DataFrame(
-        {**columns, "poisson": rng.poisson(mu).astype(float), "gamma": rng.gamma(2, mu / 2),
-         "binomial": (rng.random(N) < 0.4) * 1.0, "w": rng.uniform(0.5, 2, N), "off": rng.normal(0, 0.05, N)}
-    )  # fmt: skip
+        {
+            **columns,
+            "poisson": rng.poisson(mu).astype(float),
+            "gamma": rng.gamma(2, mu / 2),
+            "binomial": (rng.random(N) < 0.4) * 1.0,
+            "w": rng.uniform(0.5, 2, N),
+            "off": rng.normal(0, 0.05, N),
+        }
+    )
 
 
 def parts(table, name):

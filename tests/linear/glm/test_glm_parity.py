@@ -29,11 +29,25 @@ def response(family, mu, rng):
 
 
 def theirs(family, link):
-    links = {"identity": L.Identity(), "log": L.Log(), "logit": L.Logit(), "probit": L.Probit(), "cloglog": L.CLogLog(),
-             "inverse": L.InversePower(), "inverse_squared": L.InverseSquared(), "sqrt": L.Sqrt()}  # fmt: skip
-    cls = {"gaussian": "Gaussian", "binomial": "Binomial", "poisson": "Poisson", "gamma": "Gamma",
-           "inverse_gaussian": "InverseGaussian", "tweedie": "Tweedie",
-           "negative_binomial": "NegativeBinomial"}  # fmt: skip
+    links = {
+        "identity": L.Identity(),
+        "log": L.Log(),
+        "logit": L.Logit(),
+        "probit": L.Probit(),
+        "cloglog": L.CLogLog(),
+        "inverse": L.InversePower(),
+        "inverse_squared": L.InverseSquared(),
+        "sqrt": L.Sqrt(),
+    }
+    cls = {
+        "gaussian": "Gaussian",
+        "binomial": "Binomial",
+        "poisson": "Poisson",
+        "gamma": "Gamma",
+        "inverse_gaussian": "InverseGaussian",
+        "tweedie": "Tweedie",
+        "negative_binomial": "NegativeBinomial",
+    }
     extra = {"tweedie": {"var_power": 1.5}, "negative_binomial": {"alpha": 1.0}}.get(family, {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # statsmodels warns of links that are not its favourites
@@ -41,11 +55,21 @@ def theirs(family, link):
 
 
 CASES = [
-    ("gaussian", "identity"), ("gaussian", "log"), ("binomial", "logit"), ("binomial", "probit"),
-    ("binomial", "cloglog"), ("poisson", "log"), ("poisson", "sqrt"), ("poisson", "identity"), ("gamma", "log"),
-    ("gamma", "inverse"), ("inverse_gaussian", "log"), ("inverse_gaussian", "inverse_squared"), ("tweedie", "log"),
+    ("gaussian", "identity"),
+    ("gaussian", "log"),
+    ("binomial", "logit"),
+    ("binomial", "probit"),
+    ("binomial", "cloglog"),
+    ("poisson", "log"),
+    ("poisson", "sqrt"),
+    ("poisson", "identity"),
+    ("gamma", "log"),
+    ("gamma", "inverse"),
+    ("inverse_gaussian", "log"),
+    ("inverse_gaussian", "inverse_squared"),
+    ("tweedie", "log"),
     ("negative_binomial", "log"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weights and offset"])
@@ -80,8 +104,13 @@ def test_statsmodels(family, link, weighted):
         assert_allclose(model.aic_, expected.aic, rtol=1e-7)
         assert_allclose(model.bic_, expected.bic_llf, rtol=1e-7)
     given = {"sample_weight": w, "offset": offset}
-    names = {"response": "resid_response", "pearson": "resid_pearson", "deviance": "resid_deviance",
-             "working": "resid_working", "anscombe": "resid_anscombe_unscaled"}  # fmt: skip
+    names = {
+        "response": "resid_response",
+        "pearson": "resid_pearson",
+        "deviance": "resid_deviance",
+        "working": "resid_working",
+        "anscombe": "resid_anscombe_unscaled",
+    }
     for kind, attribute in names.items():
         if (family, kind) == ("tweedie", "anscombe"):
             continue  # statsmodels has another normalisation there
@@ -183,9 +212,10 @@ def test_estimated_alpha_maximises_the_likelihood():
 
 @settings(max_examples=25)
 @given(
-    family=st.sampled_from(["gaussian", "poisson", "gamma", "binomial", "tweedie"]), seed=st.integers(0, 999),
+    family=st.sampled_from(["gaussian", "poisson", "gamma", "binomial", "tweedie"]),
+    seed=st.integers(0, 999),
     penalty=st.sampled_from([(0.0, 0.0), (0.1, 0.0), (0.05, 1.0)]),
-)  # fmt: skip
+)
 def test_weights_are_repetitions_and_orders_do_not_matter(family, seed, penalty):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((N, 3))[:60]

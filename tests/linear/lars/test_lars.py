@@ -101,10 +101,14 @@ def test_the_breakpoints_of_scikit_learn(method):
 #: lbph, svi, lcp, gleason and pgg45 (its table 3.1, below the diagonal), covariances with lpsa in standard deviations
 #: of the columns, and these (columns were standardised over all 97 rows first).
 CORRELATIONS = [
-    [0.30023], [0.28632, 0.31672], [0.06317, 0.43704, 0.28735], [0.59295, 0.18105, 0.1289, -0.13915],
-    [0.69204, 0.15683, 0.17295, -0.08853, 0.67124], [0.42641, 0.02356, 0.36592, 0.03299, 0.30688, 0.47644],
+    [0.30023],
+    [0.28632, 0.31672],
+    [0.06317, 0.43704, 0.28735],
+    [0.59295, 0.18105, 0.1289, -0.13915],
+    [0.69204, 0.15683, 0.17295, -0.08853, 0.67124],
+    [0.42641, 0.02356, 0.36592, 0.03299, 0.30688, 0.47644],
     [0.48316, 0.07417, 0.27581, -0.0304, 0.48136, 0.66253, 0.75706],
-]  # fmt: skip
+]
 WITH_LPSA = [0.87888, 0.58166, 0.27289, 0.3152, 0.66758, 0.58644, 0.41049, 0.5371]
 DEVIATIONS = [1.04637, 1.10415, 1.00012, 1.0013, 1.00688, 0.99427, 0.97427, 1.03114]
 
@@ -128,9 +132,12 @@ def test_the_prostate_table_of_the_elements_of_statistical_learning():
 
 
 FORMS = {
-    "F": np.asfortranarray, "C": np.ascontiguousarray, "csc": sp.csc_array, "csr": sp.csr_array,
+    "F": np.asfortranarray,
+    "C": np.ascontiguousarray,
+    "csc": sp.csc_array,
+    "csr": sp.csr_array,
     "float32": lambda X: X.astype(np.float32),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -248,9 +255,13 @@ KINDS = ["twins", "sum", "constant", "orthogonal", "signs", "dummies", "interpol
 
 @settings(max_examples=250)
 @given(
-    kind=st.sampled_from(KINDS), seed=st.integers(0, 10_000), method=st.sampled_from(["lar", "lasso"]),
-    form=st.sampled_from(["F", "csc", "lazy"]), share=st.sampled_from([0.0, 0.1, 0.5]), positive=st.booleans(),
-)  # fmt: skip
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 10_000),
+    method=st.sampled_from(["lar", "lasso"]),
+    form=st.sampled_from(["F", "csc", "lazy"]),
+    share=st.sampled_from([0.0, 0.1, 0.5]),
+    positive=st.booleans(),
+)
 def test_ties_and_dependent_columns(kind, seed, method, form, share, positive):
     """No cycle, no crash; a certificate that holds is true, and the lasso's always holds."""
     X, y = degenerate(kind, seed)
@@ -286,9 +297,12 @@ def test_ties_and_dependent_columns(kind, seed, method, form, share, positive):
 
 @settings(max_examples=60)
 @given(
-    seed=st.integers(0, 10_000), n=st.integers(3, 30), p=st.integers(1, 40), method=st.sampled_from(["lar", "lasso"]),
+    seed=st.integers(0, 10_000),
+    n=st.integers(3, 30),
+    p=st.integers(1, 40),
+    method=st.sampled_from(["lar", "lasso"]),
     scale=st.sampled_from([1e-5, 1e6]),
-)  # fmt: skip
+)
 def test_order_of_columns_and_rows_scale_and_repetition(seed, n, p, method, scale):
     X, y, weight = problem(n, p, seed)
     rng = np.random.default_rng(seed)

@@ -49,9 +49,12 @@ def by_hand(X, y, weight, method, steps, rate=1.0):
 
 @settings(max_examples=40)
 @given(
-    seed=st.integers(0, 10**6), steps=st.integers(1, 6), weighted=st.booleans(),
-    method=st.sampled_from(["matching", "orthogonal", "forward"]), rate=st.sampled_from([1.0, 0.3]),
-)  # fmt: skip
+    seed=st.integers(0, 10**6),
+    steps=st.integers(1, 6),
+    weighted=st.booleans(),
+    method=st.sampled_from(["matching", "orthogonal", "forward"]),
+    rate=st.sampled_from([1.0, 0.3]),
+)
 def test_the_steps_are_those_of_the_definition(seed, steps, weighted, method, rate):
     X, y, weight = problem(seed)
     weight = weight.astype(float) if weighted else np.ones(len(y))
@@ -122,10 +125,12 @@ def test_engines_and_containers_agree(method, tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
     da = pytest.importorskip("dask.array")
     sources = [
-        (sp.csr_array(X), y), (sp.csc_matrix(X), y), (np.asfortranarray(X), y),
+        (sp.csr_array(X), y),
+        (sp.csc_matrix(X), y),
+        (np.asfortranarray(X), y),
         (ep.scan(tmp_path / "rows.npy", target=12, batch_rows=130), None),
         (da.from_array(X, chunks=(200, 12)), da.from_array(y, chunks=200)),
-    ]  # fmt: skip
+    ]
     for rows, target in sources:
         model = MatchingPursuit(4, method=method).fit(rows, target)
         assert_allclose(model.coef_, expected.coef_, rtol=1e-9, atol=1e-12)

@@ -59,9 +59,13 @@ def by_hand(A, b, step, moves, share=False):
 
 @settings(max_examples=60)
 @given(
-    seed=st.integers(0, 1000), n=st.integers(5, 60), p=st.integers(1, 80), weighted=st.booleans(),
-    share=st.booleans(), form=st.sampled_from([np.asfortranarray, np.ascontiguousarray, sp.csc_array, sp.csr_array]),
-)  # fmt: skip
+    seed=st.integers(0, 1000),
+    n=st.integers(5, 60),
+    p=st.integers(1, 80),
+    weighted=st.booleans(),
+    share=st.booleans(),
+    form=st.sampled_from([np.asfortranarray, np.ascontiguousarray, sp.csc_array, sp.csr_array]),
+)
 def test_move_by_move(seed, n, p, weighted, share, form):
     X, y, weight = problem(n, p, seed, density=0.6 if "cs" in form.__name__ else 1.0)
     weight = weight if weighted else None
@@ -111,9 +115,12 @@ def test_the_end_is_least_squares(increment):
 
 @settings(max_examples=80)
 @given(
-    seed=st.integers(0, 1000), n=st.integers(4, 40), p=st.integers(1, 60), correlated=st.floats(0, 0.99),
+    seed=st.integers(0, 1000),
+    n=st.integers(4, 40),
+    p=st.integers(1, 60),
+    correlated=st.floats(0, 0.99),
     moves=st.integers(1, 3000),
-)  # fmt: skip
+)
 def test_the_certificate_is_true(seed, n, p, correlated, moves):
     """No coefficients of the same norm do better than it says: those of the lasso come closest."""
     X, y, weight = problem(n, p, seed)

@@ -121,10 +121,14 @@ def test_a_bound_that_does_not_bind(shape):
 
 @settings(max_examples=80)
 @given(
-    seed=st.integers(0, 10_000), n=st.integers(2, 30), p=st.integers(1, 40), sparse=st.booleans(),
-    share=st.sampled_from([0.0, 0.01, 0.2, 0.7, 1.0, 1.2]), positive=st.booleans(),
+    seed=st.integers(0, 10_000),
+    n=st.integers(2, 30),
+    p=st.integers(1, 40),
+    sparse=st.booleans(),
+    share=st.sampled_from([0.0, 0.01, 0.2, 0.7, 1.0, 1.2]),
+    positive=st.booleans(),
     defect=st.sampled_from(["none", "constant", "twin", "wild", "far"]),
-)  # fmt: skip
+)
 def test_a_certificate_that_holds_is_true(seed, n, p, share, sparse, positive, defect):
     X, y, weight = problem(n, p, seed, density=0.5 if sparse else 1.0)
     if defect == "constant":

@@ -78,12 +78,19 @@ def build(n, p, seed, form, defect, scale):
 
 @settings(max_examples=500)
 @given(
-    n=st.integers(2, 24), p=st.integers(1, 30), seed=st.integers(0, 100_000),
-    form=st.sampled_from(["F", "C", "csc", "csr", "float32"]), scale=st.sampled_from([1.0, 1e-7, 1e7]),
+    n=st.integers(2, 24),
+    p=st.integers(1, 30),
+    seed=st.integers(0, 100_000),
+    form=st.sampled_from(["F", "C", "csc", "csr", "float32"]),
+    scale=st.sampled_from([1.0, 1e-7, 1e7]),
     defect=st.sets(st.sampled_from(["constant", "twins", "sum", "wild", "far"]), max_size=2),
-    l1_ratio=st.sampled_from([1.0, 1.0, 0.6, 0.05]), share=st.sampled_from([1.2, 0.5, 0.1, 0.01, 1e-4]),
-    positive=st.booleans(), weighted=st.booleans(), intercept=st.booleans(), factors=st.booleans(),
-)  # fmt: skip
+    l1_ratio=st.sampled_from([1.0, 1.0, 0.6, 0.05]),
+    share=st.sampled_from([1.2, 0.5, 0.1, 0.01, 1e-4]),
+    positive=st.booleans(),
+    weighted=st.booleans(),
+    intercept=st.booleans(),
+    factors=st.booleans(),
+)
 def test_five_hundred_problems(
     n, p, seed, form, scale, defect, l1_ratio, share, positive, weighted, intercept, factors
 ):
@@ -96,9 +103,13 @@ def test_five_hundred_problems(
     A, b = exact_rows(X, y, weight, intercept)
     alpha = share * float(np.abs(A.T @ b).max()) + 1e-12 * scale
     model = ElasticNet(
-        alpha, l1_ratio=l1_ratio, positive=positive, fit_intercept=intercept, penalty_weights=f if factors else None,
+        alpha,
+        l1_ratio=l1_ratio,
+        positive=positive,
+        fit_intercept=intercept,
+        penalty_weights=f if factors else None,
         tol=1e-9,
-    )  # fmt: skip
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, weight)
@@ -114,9 +125,13 @@ def test_five_hundred_problems(
     lengths = np.sqrt((A**2).sum(axis=0)).astype(np.float64)
     lengths[lengths == 0] = 1.0  # the reference works with columns of length one
     start = proximal_gradient(
-        (A / lengths).astype(np.float64), b.astype(np.float64), (l1 / lengths).astype(np.float64),
-        (l2 / lengths**2).astype(np.float64), positive, steps=200,
-    )  # fmt: skip
+        (A / lengths).astype(np.float64),
+        b.astype(np.float64),
+        (l1 / lengths).astype(np.float64),
+        (l2 / lengths**2).astype(np.float64),
+        positive,
+        steps=200,
+    )
     best = refined(A, b, l1, l2, positive, start / lengths)
     best = min(best, refined(A, b, l1, l2, positive, w), key=lambda v: objective(A, b, v, l1, l2))
     # Coefficients are rounded to the type of X, and data far from the origin about its mean.

@@ -161,10 +161,13 @@ def stored(tmp_path, X, y, weight, kind="parquet"):
 
 
 SPLITTERS = {
-    "five": None, "seven": 7, "shuffled": KFold(4, shuffle=True, random_state=0),
-    "overlapping": ShuffleSplit(3, test_size=0.4, random_state=0), "growing": TimeSeriesSplit(3),
+    "five": None,
+    "seven": 7,
+    "shuffled": KFold(4, shuffle=True, random_state=0),
+    "overlapping": ShuffleSplit(3, test_size=0.4, random_state=0),
+    "growing": TimeSeriesSplit(3),
     "repeated": [(np.repeat(np.arange(50), 2), np.arange(60, 90)), (np.arange(40, 90), np.arange(10))],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("cv", SPLITTERS)

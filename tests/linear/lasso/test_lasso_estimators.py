@@ -49,9 +49,14 @@ def test_every_container_gives_the_same_coefficients():
     names = [f"f{j}" for j in range(12)]
     expected = Lasso(0.1, tol=1e-13).fit(X, y, weight)
     containers = [
-        pd.DataFrame(X, columns=names), pl.DataFrame(dict(zip(names, X.T, strict=True))), X.tolist(),
-        sp.csr_matrix(X), sp.csc_array(X), sp.coo_array(X), np.asfortranarray(X),
-    ]  # fmt: skip
+        pd.DataFrame(X, columns=names),
+        pl.DataFrame(dict(zip(names, X.T, strict=True))),
+        X.tolist(),
+        sp.csr_matrix(X),
+        sp.csc_array(X),
+        sp.coo_array(X),
+        np.asfortranarray(X),
+    ]
     for container in containers:
         model = Lasso(0.1, tol=1e-13).fit(container, y, weight)
         assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-7)

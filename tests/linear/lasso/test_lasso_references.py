@@ -122,11 +122,17 @@ def test_unpenalised_features_are_orthogonal_to_the_residuals(form, shape):
 
 @settings(max_examples=120)
 @given(
-    n=st.integers(2, 40), p=st.integers(1, 50), seed=st.integers(0, 10_000),
-    form=st.sampled_from(["C", "F", "csc", "csr", "float32"]), l1_ratio=st.sampled_from([1.0, 0.7, 0.05]),
-    share=st.sampled_from([1.5, 0.3, 0.02]), positive=st.booleans(), weighted=st.booleans(), intercept=st.booleans(),
+    n=st.integers(2, 40),
+    p=st.integers(1, 50),
+    seed=st.integers(0, 10_000),
+    form=st.sampled_from(["C", "F", "csc", "csr", "float32"]),
+    l1_ratio=st.sampled_from([1.0, 0.7, 0.05]),
+    share=st.sampled_from([1.5, 0.3, 0.02]),
+    positive=st.booleans(),
+    weighted=st.booleans(),
+    intercept=st.booleans(),
     defect=st.sampled_from(["none", "constant", "twin", "zero rows", "wild", "far"]),
-)  # fmt: skip
+)
 def test_a_certificate_that_holds_is_true(n, p, seed, form, l1_ratio, share, positive, weighted, intercept, defect):
     """P(w) - P(reference) <= value * |y|^2 / 2 for any data: collinear, constant, p > n, scales from 1e-6 to 1e6."""
     X, y, weight = problem(n, p, seed, density=0.3 if "cs" in form else 1.0)

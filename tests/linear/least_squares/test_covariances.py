@@ -49,10 +49,16 @@ def compare(summary, result, statistic):
     tail = 1 + np.max(np.asarray(result.tvalues) ** 2)
     assert_allclose(summary[f"P>|{statistic}|"], np.asarray(result.pvalues), rtol=1e-8 * tail, atol=1e-300)
     facts = {
-        "rows": result.nobs, "residual std": np.sqrt(result.scale), "degrees of freedom": result.df_resid,
-        "R2": result.rsquared, "adjusted R2": result.rsquared_adj, "F": result.fvalue, "log-likelihood": result.llf,
-        "AIC": result.aic, "BIC": result.bic,
-    }  # fmt: skip
+        "rows": result.nobs,
+        "residual std": np.sqrt(result.scale),
+        "degrees of freedom": result.df_resid,
+        "R2": result.rsquared,
+        "adjusted R2": result.rsquared_adj,
+        "F": result.fvalue,
+        "log-likelihood": result.llf,
+        "AIC": result.aic,
+        "BIC": result.bic,
+    }
     for name, value in facts.items():
         assert_allclose(summary.facts[name], value, rtol=1e-8, err_msg=name)
     assert_allclose(summary.facts["P>F"], result.f_pvalue, rtol=1e-6)

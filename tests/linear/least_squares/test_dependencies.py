@@ -35,8 +35,10 @@ def test_they_are_named(frame):
         assert equation in model.summary().note
         assert equation in str(model.summary()).replace("\n", " ")
     assert model.dependent_features_ == {
-        "double": {"dose": pytest.approx(2)}, "unit": {}, "sum": {"age": pytest.approx(1), "height": pytest.approx(-1)},
-    }  # fmt: skip
+        "double": {"dose": pytest.approx(2)},
+        "unit": {},
+        "sum": {"age": pytest.approx(1), "height": pytest.approx(-1)},
+    }
     assert model.rank_ == 4
     assert "R2" in model.summary().facts
     with pytest.raises(NotFittedError, match=r"covariance: the features have rank 4 of 7 \('double' = 2 dose"):

@@ -195,9 +195,13 @@ def test_far_from_zero():
 
 @settings(max_examples=30)
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(1, 40), p=st.integers(1, 3), degree=st.integers(0, 2),
-    kernel=st.sampled_from(list(KERNELS)), span=st.sampled_from([0.1, 0.5, 1.0]),
-)  # fmt: skip
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    p=st.integers(1, 3),
+    degree=st.integers(0, 2),
+    kernel=st.sampled_from(list(KERNELS)),
+    span=st.sampled_from([0.1, 0.5, 1.0]),
+)
 def test_any_data(seed, n, p, degree, kernel, span):
     """Finite, certified, and free of the order of rows, of units and of offsets in y."""
     rng = np.random.default_rng(seed)

@@ -49,9 +49,13 @@ def minimum(X, y, weight, loss, l2, intercept):
 
 @settings(max_examples=15)
 @given(
-    seed=st.integers(0, 999), loss=st.sampled_from(SIX), alpha=st.sampled_from([0.003, 0.05, 1.0]),
-    intercept=st.booleans(), weighted=st.booleans(), passes=st.sampled_from([3, 60]),
-)  # fmt: skip
+    seed=st.integers(0, 999),
+    loss=st.sampled_from(SIX),
+    alpha=st.sampled_from([0.003, 0.05, 1.0]),
+    intercept=st.booleans(),
+    weighted=st.booleans(),
+    passes=st.sampled_from([3, 60]),
+)
 def test_the_bound_on_the_distance_from_the_minimum_is_true(seed, loss, alpha, intercept, weighted, passes):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 3))
@@ -170,8 +174,12 @@ def test_average_regret_falls_on_a_stationary_stream():
     y = (X @ [1.0, -1.0, 0.5, 0.0, 2.0] + rng.logistic(size=40_000) > 0).astype(int)
     result = ep.online.evaluate(
         SGDClassifier(loss="log_loss", penalty=None, learning_rate="invscaling", eta0=1.0, average=False),
-        X, y, metric="log_loss", batch_size=100, window=10_000,
-    )  # fmt: skip
+        X,
+        y,
+        metric="log_loss",
+        batch_size=100,
+        window=10_000,
+    )
     best = ep.LogisticRegression(C=np.inf).fit(X, y)
     losses = -best.predict_log_proba(X)[np.arange(len(y)), y][100:]  # the first batch is not scored
     regret = result.cumulative - [losses[:rows].mean() for rows in result.rows]

@@ -113,9 +113,13 @@ def machine_minimum(X, y, weight, loss, l2, intercept, pull=0.0, fixed=0.0):
 
 @settings(max_examples=12, deadline=None)
 @given(
-    seed=st.integers(0, 999), C=st.sampled_from([0.01, 0.3, 5.0]), intercept=st.booleans(), weighted=st.booleans(),
-    loss=st.sampled_from([*CLASSIFIER_LOSSES, *REGRESSOR_LOSSES, "one class"]), passes=st.sampled_from([1, 20]),
-)  # fmt: skip
+    seed=st.integers(0, 999),
+    C=st.sampled_from([0.01, 0.3, 5.0]),
+    intercept=st.booleans(),
+    weighted=st.booleans(),
+    loss=st.sampled_from([*CLASSIFIER_LOSSES, *REGRESSOR_LOSSES, "one class"]),
+    passes=st.sampled_from([1, 20]),
+)
 def test_the_distance_from_the_machine_is_bounded(seed, C, intercept, weighted, loss, passes):
     X, t = table(seed, n=40, p=2)
     weight = np.random.default_rng(seed).integers(0, 3, size=40).astype(float) if weighted else np.ones(40)
@@ -151,9 +155,11 @@ def test_the_distance_from_the_machine_is_bounded(seed, C, intercept, weighted, 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    seed=st.integers(0, 99), stream=st.booleans(), sparse=st.booleans(),
+    seed=st.integers(0, 99),
+    stream=st.booleans(),
+    sparse=st.booleans(),
     cls=st.sampled_from([PassiveAggressiveClassifier, PassiveAggressiveRegressor, SGDOneClassSVM]),
-)  # fmt: skip
+)
 def test_weights_are_repetitions_and_the_order_of_storage_does_not_matter(seed, cls, stream, sparse):
     X, t = table(seed, n=40, sparse=sparse)
     weight = np.random.default_rng(seed + 1).integers(0, 4, size=40).astype(float)
@@ -201,8 +207,10 @@ def test_the_one_class_machine_is_that_of_its_dual(nu):
     assert warm.fit(X).fit(X).coef_ is not None
 
 
-@pytest.mark.parametrize("cls", [SGDClassifier, SGDRegressor, Perceptron, PassiveAggressiveClassifier,
-                                 PassiveAggressiveRegressor, SGDOneClassSVM])  # fmt: skip
+@pytest.mark.parametrize(
+    "cls",
+    [SGDClassifier, SGDRegressor, Perceptron, PassiveAggressiveClassifier, PassiveAggressiveRegressor, SGDOneClassSVM],
+)
 def test_dask_partitions_in_their_order_are_memory(cls):
     import dask.array as da
 

@@ -31,10 +31,14 @@ def is_separable(X, y):
 
 @settings(max_examples=40)
 @given(
-    seed=st.integers(0, 10_000), p=st.integers(1, 12), margin=st.sampled_from([0.05, 0.3, 1.0]),
-    scale=st.sampled_from([1e-3, 1.0, 1e3]), shuffle=st.booleans(), sparse=st.booleans(),
+    seed=st.integers(0, 10_000),
+    p=st.integers(1, 12),
+    margin=st.sampled_from([0.05, 0.3, 1.0]),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+    shuffle=st.booleans(),
+    sparse=st.booleans(),
     variant=st.sampled_from(["online", "averaged", "voted"]),
-)  # fmt: skip
+)
 def test_mistakes_never_exceed_the_bound(seed, p, margin, scale, shuffle, sparse, variant):
     X, y = separable(seed, p=p, margin=margin, scale=scale)
     assume(len(np.unique(y)) == 2)

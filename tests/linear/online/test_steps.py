@@ -13,8 +13,17 @@ from sklearn.linear_model import (
 import epicycle as ep
 from epicycle import Perceptron, SGDClassifier, SGDRegressor
 
-CLASSIFICATION = ["hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron", "squared_error", "huber",
-                  "epsilon_insensitive", "squared_epsilon_insensitive"]  # fmt: skip
+CLASSIFICATION = [
+    "hinge",
+    "log_loss",
+    "modified_huber",
+    "squared_hinge",
+    "perceptron",
+    "squared_error",
+    "huber",
+    "epsilon_insensitive",
+    "squared_epsilon_insensitive",
+]
 REGRESSION = ["squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"]
 SCHEDULES = ["optimal", "constant", "invscaling", "adaptive", "c/t", "a/(b+k)"]
 
@@ -144,9 +153,17 @@ def test_against_the_formulas(table, schedule, layout):
     model = SGDClassifier(loss="log_loss", penalty="elasticnet", l1_ratio=0.3, intercept_rate=1.0, **chosen)
     model.partial_fit(given[layout], y, classes=[-1.0, 1.0])
     w, b, _ = by_hand(
-        X, y, lambda z, y: -y / (1 + np.exp(y * z)), l2=0.014, l1=0.006, schedule=schedule, eta0=0.1, alpha=0.02,
-        power=0.5, offset=5.0,
-    )  # fmt: skip
+        X,
+        y,
+        lambda z, y: -y / (1 + np.exp(y * z)),
+        l2=0.014,
+        l1=0.006,
+        schedule=schedule,
+        eta0=0.1,
+        alpha=0.02,
+        power=0.5,
+        offset=5.0,
+    )
     assert model.coef_.dtype == given[layout].dtype
     tolerance = 1e-6 if layout == "float32" else 1e-12
     assert_allclose(model.coef_[0], w, rtol=0, atol=tolerance)
@@ -165,9 +182,17 @@ def test_the_mean_of_all_steps(table, sparse):
     for _ in range(40):
         model.partial_fit(sp.csr_array(X) if sparse else X, y, classes=[-1, 1])
     _, _, mean = by_hand(
-        np.tile(X, (40, 1)), np.tile(y, 40), lambda z, y: -y if y * z <= 1 else 0.0, l2=0.3, l1=0.0,
-        schedule="optimal", eta0=1, alpha=0.3, power=0.5, offset=1.0,
-    )  # fmt: skip
+        np.tile(X, (40, 1)),
+        np.tile(y, 40),
+        lambda z, y: -y if y * z <= 1 else 0.0,
+        l2=0.3,
+        l1=0.0,
+        schedule="optimal",
+        eta0=1,
+        alpha=0.3,
+        power=0.5,
+        offset=1.0,
+    )
     assert_allclose(model.coef_[0], mean, rtol=1e-9)
 
 

@@ -42,10 +42,14 @@ MODELS = {
 
 @quick
 @given(
-    name=st.sampled_from(sorted(MODELS)), seed=st.integers(0, 50), cuts=st.lists(st.integers(1, 59), max_size=8),
-    layout=st.sampled_from(["dense", "fortran", "csr", "csr64", "float32"]), K=st.integers(1, 4), closed=st.booleans(),
+    name=st.sampled_from(sorted(MODELS)),
+    seed=st.integers(0, 50),
+    cuts=st.lists(st.integers(1, 59), max_size=8),
+    layout=st.sampled_from(["dense", "fortran", "csr", "csr64", "float32"]),
+    K=st.integers(1, 4),
+    closed=st.booleans(),
     weighted=st.booleans(),
-)  # fmt: skip
+)
 def test_a_batch_is_its_rows_one_by_one(name, seed, cuts, layout, K, closed, weighted):
     X, y = rows(seed, K=K)
     if layout == "float32":
@@ -158,9 +162,11 @@ def test_malformed_sparse_rows_are_refused():
 
 @quick
 @given(
-    seed=st.integers(0, 99), name=st.sampled_from(["hinge", "log, elastic net", "perceptron", "averaged perceptron"]),
-    stream=st.booleans(), sparse=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 99),
+    name=st.sampled_from(["hinge", "log, elastic net", "perceptron", "averaged perceptron"]),
+    stream=st.booleans(),
+    sparse=st.booleans(),
+)
 def test_weights_are_repetitions_and_zero_is_absent(seed, name, stream, sparse):
     X, y = rows(seed)
     weight = np.random.default_rng(seed + 1).integers(0, 4, size=60).astype(float)

@@ -50,9 +50,15 @@ def best_by_hand(X, y, D, K, criterion):
 
 @settings(max_examples=60)
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(2, 400), K=st.sampled_from([2, 2, 3]), missing=st.booleans(),
-    ties=st.booleans(), sparse=st.booleans(), confidence=st.booleans(), float32=st.booleans(),
-)  # fmt: skip
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 400),
+    K=st.sampled_from([2, 2, 3]),
+    missing=st.booleans(),
+    ties=st.booleans(),
+    sparse=st.booleans(),
+    confidence=st.booleans(),
+    float32=st.booleans(),
+)
 def test_the_stump_is_the_best_of_all(seed, n, K, missing, ties, sparse, confidence, float32):
     X, y, D = problem(seed, n, 3, K, missing=missing, ties=ties)
     X = X.astype(np.float32 if float32 else np.float64)

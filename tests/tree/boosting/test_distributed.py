@@ -61,9 +61,12 @@ def check_equal(in_memory, distributed, X):
     for name in ("nodes", "roots", "levels", "count"):
         assert_array_equal(distributed.trees_[name], in_memory.trees_[name])
     assert in_memory.trees_["roots"][-1] > 20  # there is something to compare
-    assert_allclose(distributed.predict_proba(X) if hasattr(distributed, "classes_") else distributed.predict(X),
-                    in_memory.predict_proba(X) if hasattr(in_memory, "classes_") else in_memory.predict(X),
-                    rtol=1e-9, atol=1e-12)  # fmt: skip
+    assert_allclose(
+        distributed.predict_proba(X) if hasattr(distributed, "classes_") else distributed.predict(X),
+        in_memory.predict_proba(X) if hasattr(in_memory, "classes_") else in_memory.predict(X),
+        rtol=1e-9,
+        atol=1e-12,
+    )
     assert_allclose(distributed.history_.objective, in_memory.history_.objective, rtol=1e-12)
     assert_array_equal(distributed.history_.leaves, in_memory.history_.leaves)
     assert distributed.certificate_.kind == "none"

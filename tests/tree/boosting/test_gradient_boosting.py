@@ -249,8 +249,11 @@ def test_class_weights_are_weights(classes):
 def test_stages_end_at_the_prediction(classes, regression):
     X, y = classes
     model = GradientBoostingClassifier(n_estimators=6).fit(X, y)
-    for stages, final in (("staged_predict", "predict"), ("staged_predict_proba", "predict_proba"),
-                          ("staged_decision_function", "decision_function")):  # fmt: skip
+    for stages, final in (
+        ("staged_predict", "predict"),
+        ("staged_predict_proba", "predict_proba"),
+        ("staged_decision_function", "decision_function"),
+    ):
         every = list(getattr(model, stages)(X))
         assert len(every) == 6
         if final == "predict":

@@ -49,21 +49,37 @@ def test_trees_of_least_squares_are_those_of_exhaustive_search(case):
         if categorical:  # every set of levels is tried: few of them
             X[:, 0] = np.minimum(X[:, 0], 5)
         model = GradientBoostingRegressor(
-            n_estimators=1, learning_rate=1.0, max_leaf_nodes=5, categorical_features=list(categorical) or None,
-            categorical_smoothing=0.0, **{"min_samples_leaf": 1, "min_child_weight": 0.0, **options},
-        ).fit(X, y, sample_weight=weight)  # fmt: skip
+            n_estimators=1,
+            learning_rate=1.0,
+            max_leaf_nodes=5,
+            categorical_features=list(categorical) or None,
+            categorical_smoothing=0.0,
+            **{"min_samples_leaf": 1, "min_child_weight": 0.0, **options},
+        ).fit(X, y, sample_weight=weight)
         w = np.ones(len(y)) if weight is None else weight
         start = np.average(y, weights=weight)
         value = grow(
-            ranks(X), w * (start - y), w, max_leaves=5, categorical=categorical, l2=model.l2_regularization,
-            min_samples=model.min_samples_leaf, min_child_weight=model.min_child_weight,
-        )  # fmt: skip
+            ranks(X),
+            w * (start - y),
+            w,
+            max_leaves=5,
+            categorical=categorical,
+            l2=model.l2_regularization,
+            min_samples=model.min_samples_leaf,
+            min_child_weight=model.min_child_weight,
+        )
         expected = np.sum(w * (start + value - y) ** 2)
         # Splits may tie; then trees differ, but not what the first split gains, nor (nearly) what they all do.
         gain, _ = best_split(
-            ranks(X), w * (start - y), w, np.arange(len(y)), categorical=categorical, l2=model.l2_regularization,
-            min_samples=model.min_samples_leaf, min_child_weight=model.min_child_weight,
-        )  # fmt: skip
+            ranks(X),
+            w * (start - y),
+            w,
+            np.arange(len(y)),
+            categorical=categorical,
+            l2=model.l2_regularization,
+            min_samples=model.min_samples_leaf,
+            min_child_weight=model.min_child_weight,
+        )
         assert model.trees_["gain"][0] == pytest.approx(gain, rel=1e-6)
         if weight is not None:  # no ties
             assert np.sum(w * (model.predict(X) - y) ** 2) == pytest.approx(expected, rel=1e-6)

@@ -48,9 +48,12 @@ def check(seed, criterion, classes, case):
     make = DecisionTreeClassifier if criterion in ("gini", "entropy") else DecisionTreeRegressor
     share = rules.get("min_weight", 0.0)
     model = make(
-        criterion=criterion, max_depth=2, min_samples_leaf=rules.get("min_leaf", 1), min_weight_fraction_leaf=share,
+        criterion=criterion,
+        max_depth=2,
+        min_samples_leaf=rules.get("min_leaf", 1),
+        min_weight_fraction_leaf=share,
         categorical_features=list(categorical) or None,
-    ).fit(X, y, sample_weight=w)  # fmt: skip
+    ).fit(X, y, sample_weight=w)
     tree, reached = model.tree_, model.decision_path(X).toarray().astype(bool)
     n_checked = 0
     for node in range(tree.node_count):
@@ -61,9 +64,14 @@ def check(seed, criterion, classes, case):
         if tree.is_leaf[node] and (tree.depth[node] == 2 or len(np.unique(y[rows])) == 1):
             continue
         best = best_gain(
-            X[rows], y[rows], w[rows], criterion, categorical=categorical, min_leaf=rules.get("min_leaf", 1),
+            X[rows],
+            y[rows],
+            w[rows],
+            criterion,
+            categorical=categorical,
+            min_leaf=rules.get("min_leaf", 1),
             min_weight=share * w.sum(),
-        )  # fmt: skip
+        )
         if tree.is_leaf[node]:
             assert best == -np.inf
         else:
