@@ -15,6 +15,7 @@ from epicycle.exceptions import DataError, DataTypeError, MemoryBudgetError, Par
 from epicycle.linalg._dependencies import Dependencies
 from epicycle.linear._storage import stored_type
 from epicycle.linear.epicycles._newton import _steps
+from epicycle.linear.lars._least_angle import LeastAngle
 from epicycle.linear.least_squares._direct import _root_of_factor
 from epicycle.linear.least_squares._objective import excess_certificate
 from epicycle.linear.logistic._logistic_regression import _attributes
@@ -513,3 +514,20 @@ def test_a_gradient_of_nothing_but_rounding_ends_the_steps_of_kernel_logistic_re
     powers = [100, -300, 100, -300, -300, 0, 0, *4 * [-300], 0, 0, -300, -300, 100, 0, 100, 0, 100, 0, 100]
     model = ep.KernelLogisticRegression(tol=1e-12).fit(X, y, sample_weight=10.0 ** np.array(powers))
     assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_columns_that_nearly_depend_do_not_take_turns_for_ever(monkeypatch):
+    entries = 0
+    enter = LeastAngle._enter
+
+    def counted(self, j, sign):
+        nonlocal entries
+        entries += 1
+        return enter(self, j, sign)
+
+    monkeypatch.setattr(LeastAngle, "_enter", counted)
+    rng = np.random.default_rng(1)  # sparse and far from the origin: rounding of 1e8, three twins
+    base = rng.normal(size=(60, 37))
+    X = (1e8 + np.hstack([base, base[:, :3]]))[:, rng.permutation(40)]
+    ep.LassoLarsCV(eps=2.2e-16, max_n_alphas=8).fit(sp.csc_array(X), rng.normal(size=60))
+    assert entries < 10_000  # some 500,000 where the same sets came again and again

@@ -262,3 +262,11 @@ def test_degree_zero_is_the_mean():
     assert chosen.degree_ == chosen.loo_errors_.argmin()
     others = (y.sum() - y) / 29
     assert chosen.loo_errors_[0] == pytest.approx(np.mean((y - others) ** 2), rel=1e-12)
+
+
+def test_a_penalty_below_rounding_gives_the_fit_without_one():
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    X[:, 1] = -3.0  # a constant: its column of the factor is zero
+    y = np.array([2.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+    model = ep.PolynomialRegression(2, alpha=1e-300).fit(X, y)
+    assert_allclose(model.predict(X), ep.PolynomialRegression(2).fit(X, y).predict(X), atol=1e-10)

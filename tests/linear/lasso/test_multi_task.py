@@ -185,3 +185,12 @@ def test_a_sparse_matrix_with_very_many_columns_in_the_model():
     assert model.n_iter_ <= 15
     loss = [((y - X @ w) ** 2).mean() / 2 + alpha * np.abs(w).sum() for w in (model.coef_, other.coef_)]
     assert loss[0] <= loss[1] + 1e-8 * (y @ y) / 1200
+
+
+def test_columns_too_small_for_y_are_refused():
+    X, Y, _ = drawn(n=20, p=5)
+    X[:, 1] *= 1e-20
+    with pytest.raises(ValueError, match="X: column 1 is too small for y"):
+        MultiTaskLasso(alpha=1.0).fit(X, 1e140 * Y)
+    large = MultiTaskLasso(alpha=1e140, tol=1e-12).fit(X[:, 2:], 1e140 * Y)
+    assert_allclose(large.coef_ / 1e140, MultiTaskLasso(alpha=1.0, tol=1e-12).fit(X[:, 2:], Y).coef_, rtol=1e-9)

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dgeqrf, dgeqrf_lwork
 from epicycle import engine
 from epicycle.core._memory import require_memory
 from epicycle.data import Batch, Data
-from epicycle.linalg._least_squares import solve_triangular_factor
+from epicycle.linalg._least_squares import EPS, solve_triangular_factor
 from epicycle.linalg._spectra import singular_vectors
 from epicycle.linear.basis._bases import Basis, expanded_pieces
 from epicycle.stats._moments import CentredFactor, TriangularFactor, centred_factor, target_columns
@@ -83,9 +83,15 @@ class PenalisedFit:
 
 
 def solve_penalised(factor: CentredFactor, penalty: np.ndarray) -> PenalisedFit:
-    """Solve for the first len(penalty) functions of the basis, with the penalties d_j."""
+    """Solve for the first len(penalty) functions of the basis, with the penalties d_j.
+
+    A penalty below the rounding of its column of R does not decide between solutions: 1 / d_j would only blow up that
+    rounding. It counts as zero, and the solution of minimum norm, its limit for D -> 0, is the one that is found.
+    """
     m, d = len(penalty), factor.R_x.shape[1]
     R, Q = factor.R_x[:, :m], factor.R_xy
+    length = np.linalg.norm(R, axis=0)
+    penalty = np.where(np.sqrt(penalty) < EPS * np.where(length > 0, length, length.max(initial=0.0)), 0.0, penalty)
     A = np.vstack([R, np.diag(np.sqrt(penalty))[penalty > 0]])
     q = np.vstack([Q, np.zeros((len(A) - len(R), Q.shape[1]))])
     left, triangle = scipy.linalg.qr(A, mode="economic", check_finite=False)

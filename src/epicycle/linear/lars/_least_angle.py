@@ -167,8 +167,17 @@ class LeastAngle:
         return events
 
     def _readmit(self, events: list[Event]) -> None:
-        """Columns that left at this C come back where they would stay above it."""
+        """Columns that left at this C come back where they would stay above it.
+
+        Each exchange lowers a minimum, so that no active set comes twice: where one does, it is rounding that decides
+        between columns that nearly depend on each other, and any of these sets will do.
+        """
+        seen: set[bytes] = set()
         for _ in range(self._most_idle):
+            state = np.sort(self.active).tobytes() + self._out.tobytes()  # of what may enter: some are passed over
+            if state in seen:
+                return
+            seen.add(state)
             waiting = np.flatnonzero(self._out & self._barred)
             if len(waiting) == 0 or len(self.active) >= min(self.max_columns, self.angles.max_rank):
                 return

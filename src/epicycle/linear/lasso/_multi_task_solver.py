@@ -22,6 +22,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import _native
+from epicycle.core._exceptions import DataError
 from epicycle.linear.lasso._design import WORK_PER_CALL
 from epicycle.linear.lasso._gram import IDLE_CALLS, solve_positive
 from epicycle.linear.lasso._solver import (
@@ -33,7 +34,7 @@ from epicycle.linear.lasso._solver import (
     MomentSolver,
 )
 from epicycle.optim._penalties import ElasticNet
-from epicycle.optim._working_set import Look
+from epicycle.optim._working_set import Look, Outcome, Report
 
 #: Features whose Gram matrix is formed at once; larger working sets are gone over piece by piece.
 MAX_PIECE = 4000
@@ -41,6 +42,8 @@ MAX_PIECE = 4000
 CYCLES_PER_ROUND = 5
 #: Coefficients on the support up to which Newton's method finishes a working set.
 MAX_NEWTON = 500
+#: Numbers beyond this have squares that a double cannot hold, with some room for sums of them.
+LARGEST_COEFFICIENT = 1e150
 
 
 class MultiTaskSolver(LassoSolver):
@@ -52,7 +55,24 @@ class MultiTaskSolver(LassoSolver):
         super().__init__(first.p, first.square, xy, sum(task.yy for task in tasks), first.sizes)
         self.tasks = tasks
 
+    def minimise(self, penalty: ElasticNet, tol: float, max_rounds: int, report: Report | None = None) -> Outcome:
+        self._check_scales(penalty.l1)
+        return super().minimise(penalty, tol, max_rounds, report)
+
+    def _check_scales(self, l1: np.ndarray) -> None:
+        """Refuse columns that may enter and whose coefficients, about |Y| / |x_j|, have lengths that overflow."""
+        small = (self._sizes(self.xy) > l1) & (np.sqrt(self.yy) / LARGEST_COEFFICIENT > self.norm)
+        if small.any():
+            j = int(np.flatnonzero(small)[0])
+            raise DataError(
+                f"X: column {j} is too small for y: its coefficient would be about "
+                f"{np.sqrt(self.yy) / self.norm[j]:.2g}, beyond {LARGEST_COEFFICIENT:g}; scale the column up or y down"
+            )
+
     def _sizes(self, c: np.ndarray) -> np.ndarray:
+        most = float(np.abs(c).max(initial=0.0))
+        if most > LARGEST_COEFFICIENT:
+            return most * self._sizes(c / most)
         return np.asarray(np.sqrt(np.einsum("jt,jt->j", c, c)))
 
     def update(self) -> None:
