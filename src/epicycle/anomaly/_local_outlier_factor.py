@@ -221,7 +221,7 @@ class LocalOutlierFactor(OutlierMixin, ChosenThreshold, KNeighborsSearch):  # ty
 
     @_with_novelty(True)
     def explain(self, X: Any) -> np.ndarray:
-        r"""What every feature adds to the factor of a row, by its share in the distances from the neighbours.
+        r"""Contributions of the features to the factor of a row: by their share in the distances from the neighbours.
 
         Distances split into :math:`d = \sum_j |x_j - o_j|^p d^{1-p}`; contributions are the factor times the share of a
         feature in the sum of the distances, and add up to the factor.

@@ -17,7 +17,7 @@ from epicycle.nets.training._batches import MiniBatch
 
 
 def n_processes() -> int:
-    """How many processes train together; 1 without a process group."""
+    """Number of processes that train together; 1 without a process group."""
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 

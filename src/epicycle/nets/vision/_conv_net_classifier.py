@@ -229,7 +229,7 @@ class ConvNetClassifier(NetClassifier):
         return np.ascontiguousarray(found.transpose(0, 2, 3, 1))
 
     def activations(self, X: Any, layer: int = 1) -> np.ndarray:
-        """What a layer makes of images.
+        """The output of a layer for images.
 
         Parameters
         ----------

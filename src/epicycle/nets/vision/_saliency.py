@@ -47,7 +47,7 @@ def grad_cam(module: nn.Sequential, images: torch.Tensor, column: torch.Tensor, 
 
 
 def occlusion(module: nn.Sequential, images: torch.Tensor, column: torch.Tensor, sign: torch.Tensor) -> torch.Tensor:
-    """How far the score falls where a square of a fifth of the image is covered by its mean colour."""
+    """The fall of the score where a square of a fifth of the image is covered by its mean colour."""
     n, height, width, _ = images.shape
     side = max(1, min(height, width) // 5)
     step = max(1, side // 2)
@@ -67,7 +67,7 @@ def occlusion(module: nn.Sequential, images: torch.Tensor, column: torch.Tensor,
 
 
 def _starts(length: int, side: int, step: int) -> list[int]:
-    """Where squares begin, so that the last one ends with the image."""
+    """Positions at which squares begin, so that the last one ends with the image."""
     return sorted({*range(0, length - side, step), length - side})
 
 
