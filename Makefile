@@ -50,9 +50,13 @@ bench: $(STAMPS)/package $(STAMPS)/bench ## compare speed and memory with the pe
 sanitize: $(STAMPS)/package $(STAMPS)/test ## run the native tests under AddressSanitizer and UBSan
 	@CXX="$(CXX)" tools/sanitize $(BIN)
 
-wheel: $(STAMPS)/venv ## build sdist and wheel into dist/
-	@$(PIP) build
-	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build --outdir dist .
+wheel: $(STAMPS)/wheel ## build sdist and wheel into dist/, and try the wheel in an empty environment
+	@rm -rf build/dist dist
+	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build --outdir build/dist .
+	@mkdir -p dist && mv build/dist/*.tar.gz dist
+	@if [ "$$(uname)" = Linux ]; then PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/dist/*.whl; \
+	else mv build/dist/*.whl dist; fi
+	@$(BIN)/python tools/check_wheel.py dist/*.whl
 
 clean: ## remove what was built, keep .venv
 	@rm -rf build dist epicycle-breast_cancer docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
@@ -82,7 +86,7 @@ $(STAMPS)/package: pyproject.toml constraints.txt $(NATIVE) $(STAMPS)/tools | $(
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
-$(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/bench: $(STAMPS)/%: pyproject.toml constraints.txt tools/requirements.py | $(STAMPS)/venv
+$(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STAMPS)/bench $(STAMPS)/wheel: $(STAMPS)/%: pyproject.toml constraints.txt tools/requirements.py | $(STAMPS)/venv
 	@echo "installing what '$*' needs"
 	@$(BIN)/python tools/requirements.py $* > $@.txt
 	@$(PIP) -r $@.txt

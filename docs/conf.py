@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas are typeset by the copy that the pages bring with them
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "docstrings",
