@@ -41,7 +41,7 @@ class TestBound:
     n: int
 
     def __str__(self) -> str:
-        sure = f"with probability {self.level:g} at least"
+        sure = f"with probability at least {self.level:g} the mean is"
         if np.isfinite(self.lower) and self.lower > 0:
             return f"{self.estimate:.4g} on {self.n} rows; {sure} between {self.lower:.4g} and {self.upper:.4g}"
         return f"{self.estimate:.4g} on {self.n} rows; {sure} at most {self.upper:.4g}"
@@ -89,7 +89,7 @@ def test_bound(
     >>> round(test_bound(errors=12, n=400).upper, 4)
     0.0482
     >>> print(test_bound([0.1, 0.4, 0.2, 0.3] * 50, sides=2))
-    0.25 on 200 rows; with probability 0.95 at least between 0.1752 and 0.3248
+    0.25 on 200 rows; with probability at least 0.95 the mean is between 0.1752 and 0.3248
     """
     delta = 1 - open_unit("level", level)
     if sides not in (1, 2):
