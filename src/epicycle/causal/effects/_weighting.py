@@ -26,8 +26,6 @@ from epicycle.causal.effects._study import Study
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, OverlapWarning
 
-POPULATIONS = ("ate", "att", "atc", "ato")
-
 
 def population_weights(t: np.ndarray, e: np.ndarray, estimand: str) -> np.ndarray:
     """h/e for treated and h/(1-e) for control rows, also where e is 0 or 1 and the quotient is not."""

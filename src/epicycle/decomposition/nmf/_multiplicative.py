@@ -61,12 +61,6 @@ class Divergence:
         return A
 
 
-def divergence_for(extent: Extent, beta: float, k: int) -> Divergence:
-    """The divergence for data of this extent."""
-    mean = extent.mean or 1.0
-    return Divergence(beta, _EPS * mean, float(np.sqrt(mean / k)))
-
-
 def growth(num: np.ndarray, den: np.ndarray, A: np.ndarray, penalty: FactorPenalty, by: Divergence) -> np.ndarray:
     """The factors r of the entries of A."""
     den = den + penalty.l1
