@@ -25,7 +25,6 @@ from epicycle.decomposition._rounds import Rounds
 from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.nmf._coordinate_descent import NEARLY, Factorization
 from epicycle.decomposition.nmf._divergence import FactorPenalty, dense, divergence_of, weights
-from epicycle.decomposition.nmf._starts import Extent
 
 CHECK = 10  # rounds between two looks at the decrease
 _ROWS = 256  # of sparse rows that are approximated at a time where zeros have terms of their own
