@@ -1,6 +1,6 @@
 """Install a wheel into an empty virtual environment, away from the sources, and run the tour of README.md with it.
 
-    python tools/check_wheel.py dist/epicycle-*.whl
+python tools/check_wheel.py dist/epicycle-*.whl
 """
 
 import argparse
