@@ -261,9 +261,13 @@ from .neighbors import (
     RadiusNeighborsTransformer as RadiusNeighborsTransformer,
 )
 from .nets import (
+    CharacterModel as CharacterModel,
     ConvNetClassifier as ConvNetClassifier,
     MLPClassifier as MLPClassifier,
     MLPRegressor as MLPRegressor,
+    SequenceClassifier as SequenceClassifier,
+    SequenceRegressor as SequenceRegressor,
+    SequenceTagger as SequenceTagger,
 )
 from .select import (
     BackwardSelection as BackwardSelection,
