@@ -36,8 +36,8 @@ class SequenceTagger(RecurrentEstimator):
 
     .. math:: f_t(x) = W h_t + b, \qquad h_t = \mathrm{cell}(x_t, h_{t-1}),
 
-    with the softmax loss of every step, by stochastic gradients through all steps. With ``bidirectional=True`` a step
-    is judged by what comes before it and after it.
+    with the softmax loss of every step, by stochastic gradients through all steps. With ``bidirectional=True`` the
+    class of a step depends on what comes before it and after it.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 def are_texts(X: Any) -> bool:
-    """Whether X holds texts or lists of tokens, judged by its first entry."""
+    """Whether X holds texts or lists of tokens: its first entry tells."""
     if isinstance(X, str | bytes):
         return True
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":
