@@ -19,7 +19,7 @@ import pytest
 import epicycle as ep
 from epicycle.cli import main
 
-FILES = ["metrics.json", "model.epi", "predictions.csv", "report.html", "report.json", "train.py"]
+FILES = ["metrics.json", "model.epi", "predictions.csv", "report.html", "report.json", "search.jsonl", "train.py"]
 
 
 def sample(n=160, seed=0):

@@ -17,7 +17,7 @@ class Budget:
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self.seconds = float(seconds)
+        self.seconds = self._end = float(seconds)
         self.began = clock()
 
     def spent(self) -> float:
@@ -25,7 +25,15 @@ class Budget:
 
     def left(self, keep: float = 0.0) -> float:
         """Seconds that are left when `keep` of them are reserved for later steps."""
-        return self.seconds - self.spent() - keep
+        return self._end - self.spent() - keep
+
+    def resume(self, spent: float) -> None:
+        """Go on from a time at which so many seconds were spent, unless more are."""
+        self.began = min(self.began, self._clock() - spent)
+
+    def end_within(self, seconds: float) -> None:
+        """Let at most so many seconds be left."""
+        self._end = min(self._end, self.spent() + seconds)
 
 
 @dataclass

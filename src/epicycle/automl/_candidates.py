@@ -71,6 +71,7 @@ class Family:
     rounds : whether the number of trees is found by early stopping where there are enough rows.
     target : "standard" where the fit depends on the unit of the target, which is then standardised before it; "log"
         where the logarithm of 1 + y is fitted.
+    readable : whether a person can follow its predictions where its trees have few leaves; linear models are readable.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Family:
     takes_weight: bool = True
     target: str = ""
     suits: Callable[[Any], bool] = lambda _: True
+    readable: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,20 @@ class Candidate:
             return TransformedTargetRegressor(estimator, func=np.log1p, inverse_func=np.expm1, check_inverse=False)
         return estimator
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether a person can follow the predictions: a linear model, a sum of functions of one column, a small tree.
 
+        A tree of up to 16 leaves fits on a page.
+        """
+        if self.family.form == "linear":
+            return True
+        leaves = self.settings.get("max_leaf_nodes")
+        return self.family.readable and leaves is not None and int(leaves) <= _READABLE_LEAVES
+
+
+#: Leaves of a tree that can be read.
+_READABLE_LEAVES = 16
 _LEAVES = Axis(4, 256, log=True, whole=True)
 _FEW = Axis(1, 64, log=True, whole=True)
 _BOOST_SPACE = {
@@ -133,6 +148,11 @@ _BOOST_STARTS = tuple(
         (0.05, 100, 20, 5.0, 0.8, 0.5),
     )
 )
+_ADDITIVE_STARTS = tuple(
+    {"learning_rate": rate, "max_leaf_nodes": 2, "min_samples_leaf": leaf, "l2_regularization": 1.0}
+    for rate, leaf in ((0.1, 10), (0.3, 5))
+)
+_ADDITIVE_SPACE = {name: _BOOST_SPACE[name] for name in ("learning_rate", "min_samples_leaf", "l2_regularization")}
 _FOREST_STARTS = ({"n_estimators": 200, "min_samples_leaf": 1}, {"n_estimators": 200, "min_samples_leaf": 5})
 _MANY = Axis(100, 500, log=True, whole=True)
 _FOREST_SPACE = {"min_samples_leaf": _FEW, "max_features": Axis(0.1, 1.0), "n_estimators": _MANY}
@@ -158,6 +178,11 @@ _TABLE = (
            _BOOST_SPACE, grows=0.8, rounds=True),
     Family("GradientBoosting", "regression", GradientBoostingRegressor, "trees", _BOOST_STARTS,
            _BOOST_SPACE, grows=0.8, rounds=True),
+    # A tree of two leaves asks one column: their sum is a function of each column, added up (Lou et al. 2012).
+    Family("AdditiveBoosting", "classification", GradientBoostingClassifier, "trees", _ADDITIVE_STARTS,
+           _ADDITIVE_SPACE, grows=0.8, rounds=True, suits=lambda facts: facts.readable, readable=True),
+    Family("AdditiveBoosting", "regression", GradientBoostingRegressor, "trees", _ADDITIVE_STARTS,
+           _ADDITIVE_SPACE, grows=0.8, rounds=True, suits=lambda facts: facts.readable, readable=True),
     Family("RandomForest", "classification", RandomForestClassifier, "trees", _FOREST_STARTS,
            {**_FOREST_SPACE, "max_features": Axis(0.05, 0.8, log=True)}, grows=1.1),
     Family("RandomForest", "regression", RandomForestRegressor, "trees", _FOREST_STARTS, _FOREST_SPACE, grows=1.1),
@@ -175,8 +200,8 @@ _TABLE = (
     Family("RidgeCV of the logarithm", "regression", RidgeCV, "linear", ({},), target="log", suits=lambda f: f.skewed),
     Family("GradientBoosting of the logarithm", "regression", GradientBoostingRegressor, "trees", _BOOST_STARTS[:2],
            _BOOST_SPACE, grows=0.8, rounds=True, target="log", suits=lambda facts: facts.skewed),
-    Family("DecisionTree", "classification", DecisionTreeClassifier, "trees", _TREE_STARTS, _TREE_SPACE),
-    Family("DecisionTree", "regression", DecisionTreeRegressor, "trees", _TREE_STARTS, _TREE_SPACE),
+    Family("DecisionTree", "classification", DecisionTreeClassifier, "trees", _TREE_STARTS, _TREE_SPACE, readable=True),
+    Family("DecisionTree", "regression", DecisionTreeRegressor, "trees", _TREE_STARTS, _TREE_SPACE, readable=True),
     Family("KernelLogisticRegression", "classification", KernelLogisticRegression, "compact",
            ({"C": 3.0}, {"C": 300.0}),
            {"C": Axis(1e-2, 1e5, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=1_500, grows=2.5),

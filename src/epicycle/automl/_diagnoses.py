@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from epicycle.automl._budget import Budget
 from epicycle.automl._candidates import Candidate
+from epicycle.automl._deadline import OutOfTimeError, time_limit
+from epicycle.automl._entry import Entry
 from epicycle.automl._evaluation import Evaluation, with_columns_of
-from epicycle.automl._search import Entry
 from epicycle.automl.tables._table_encoder import is_feature
 from epicycle.automl.tables._table_model import TableModel, with_categories
 from epicycle.core._exceptions import ConvergenceWarning, EpicycleError, EpicycleWarning
@@ -94,7 +95,11 @@ class Diagnoses:
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", EpicycleWarning)
                 warnings.simplefilter("ignore", UserWarning)
-                found = work(rows)
+                with time_limit(max(self.budget.left(0.5 * self.keep), 0.1)):
+                    found = work(rows)
+        except OutOfTimeError:
+            self.found.skipped[slot] = "skipped: took longer than expected"
+            return
         except (EpicycleError, ValueError) as error:
             self.found.skipped[slot] = f"skipped: {' '.join(str(error).split())[:200]}"
             return

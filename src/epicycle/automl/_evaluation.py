@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.automl._budget import return_freed_memory
 from epicycle.automl._candidates import Candidate
+from epicycle.automl._deadline import OutOfTimeError, time_limit
 from epicycle.automl._metrics import Metric
 from epicycle.automl.tables._columns import base_kind, form_of
 from epicycle.automl.tables._table_encoder import Coded, TableEncoder, is_feature
@@ -37,6 +39,10 @@ _KEPT_ERRORS = 5_000
 _PARALLEL_CELLS = 2e6
 #: Trees of a forest on a small part of the rows: enough to rank candidates.
 _SCREENING_TREES = 60
+#: How the note of a fit begins that was stopped because it took too long.
+STOPPED = "stopped"
+#: A fit that has a time limit of its own gets a little longer before the alarm ends it.
+_ALARM_FACTOR, _ALARM_SECONDS = 1.1, 0.3
 #: Bytes of a matrix for linear models from which single precision is used.
 _SINGLE_PRECISION_BYTES = 16e6
 
@@ -53,6 +59,7 @@ class Facts:
     ordered: bool = False
     texts: bool = False
     skewed: bool = False
+    readable: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,14 +261,20 @@ class Evaluation:
     ) -> FoldScore:
         train, test = self.part(fold, rows)
         began = time.perf_counter()
+        # A first model that comes too late is better than none.
+        alarm = math.inf if partial else _ALARM_FACTOR * limit + _ALARM_SECONDS
         try:
-            model = self.fitted(candidate, train, limit=limit, n_jobs=n_jobs)
+            with time_limit(alarm):
+                model = self.fitted(candidate, train, limit=limit, n_jobs=n_jobs)
             ended = getattr(innermost(model), "converged_", True)
             if time.perf_counter() - began >= limit and not ended and not trees_of(model) and not partial:
                 # Stopped early, and the time of a refit is unknown. An ensemble is refitted with the trees it has.
                 raise RuntimeError("the fit did not end within its time limit")
             responses = responses_of(model, self.features(candidate.family.form, test), self.metric.classes)
             score = self.metric.score(responses, self.y[test], None if self.weight is None else self.weight[test])
+        except OutOfTimeError:
+            seconds = time.perf_counter() - began
+            return FoldScore(fold, float("nan"), seconds, failure=f"{STOPPED} after {seconds:.3g} s: too slow")
         except (ValueError, TypeError, RuntimeError, MemoryError, ArithmeticError) as error:
             # One candidate that fails must not end the search: its failure is part of the leaderboard.
             failure = f"{type(error).__name__}: {' '.join(str(error).split())}"

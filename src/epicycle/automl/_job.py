@@ -14,12 +14,15 @@ import pyarrow as pa
 from epicycle.automl._budget import Budget, return_freed_memory
 from epicycle.automl._candidates import Candidate, Family, families_for
 from epicycle.automl._diagnoses import Diagnoses
+from epicycle.automl._entry import Entry
 from epicycle.automl._evaluation import Evaluation, Facts, constant_model
+from epicycle.automl._leaderboard import cost_of_restriction, final_candidate, leaderboard
 from epicycle.automl._messages import Messages
 from epicycle.automl._metrics import Metric, further_metrics, metric_for
 from epicycle.automl._output import script_of
 from epicycle.automl._parts import Parts, folds
-from epicycle.automl._search import Entry, Search, final_candidate
+from epicycle.automl._search import Search
+from epicycle.automl._search_state import SearchState, fingerprint
 from epicycle.automl._training_run import TestPart, TrainingRun, now
 from epicycle.automl.checks._data_checks import DataIssue, leaking_columns, profile_columns
 from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
@@ -28,7 +31,7 @@ from epicycle.automl.tables._columns import is_count, is_skewed
 from epicycle.automl.tables._table_encoder import TableEncoder, is_feature
 from epicycle.automl.tables._table_model import TableModel, half_width
 from epicycle.automl.tables._tables import source_name
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.plot import short
 from epicycle.select._scorers import TestScore, responses_of
@@ -36,6 +39,8 @@ from epicycle.stats._intervals import standard_error
 
 #: Share of the time that is reserved for the diagnoses.
 _DIAGNOSES_SHARE = 0.2
+#: Seconds at most for the diagnoses after an interrupt.
+_AFTER_INTERRUPT = 5.0
 #: Training rows that are kept unencoded, for diagnoses that fit to tables.
 _RAW_ROWS = 20_000
 #: Test rows up to which further metrics are computed however little time is left: they take a fraction of a second.
@@ -61,7 +66,11 @@ class Job:
         models: Any,
         seed: int,
         n_jobs: int | None,
+        *,
+        interpretable: bool = False,
+        state: SearchState | None = None,
     ) -> None:
+        self.interpretable, self.state = interpretable, state or SearchState()
         self.parts, self.data, self.arguments, self.budget, self.messages = parts, data, arguments, budget, messages
         self.seed, self.n_jobs, self.models = seed, n_jobs, models
         # Groups or an order of time may leave a class to the test rows alone: the score is over all known classes.
@@ -90,10 +99,15 @@ class Job:
         entry, search = self._search(evaluation, families)
         candidate = final_candidate(entry, search.full)
         model, seconds = self._refit(evaluation, candidate)
+        search.complete(entry)
         if self.parts.task == "regression":
             model.residuals_ = evaluation.unseen_errors(entry.results, entry.most_rows())
         test = self._predict_test_set(model)
-        run = self._result(evaluation, search.leaderboard(entry, candidate), candidate, model, test, baseline, drift)
+        ranked = leaderboard(search.entries, entry, candidate, self.metric)
+        run = self._result(evaluation, ranked, candidate, model, test, baseline, drift)
+        run.interrupted = search.interrupted
+        if self.interpretable:
+            run.restriction = cost_of_restriction(search.entries, entry, search.may_lead, self.metric)
         diagnoses = Diagnoses(
             evaluation=evaluation,
             candidate=candidate,
@@ -132,6 +146,7 @@ class Job:
             skewed=parts.task == "regression" and is_skewed(parts.y_train),
             ordered=parts.ordered,
             texts=any(kind in ("text", "sequence") for kind in kinds.values()),
+            readable=self.interpretable,
         )
         options: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         evaluation = Evaluation(
@@ -223,17 +238,43 @@ class Job:
             return 1.15 * refit + reserved + 0.04 * self.budget.seconds
 
         self.messages.stage("comparing models")
-        search = Search(evaluation, families, self.budget, self._on_evaluated, after)
+        self._open_state(evaluation, families)
+        may_lead = (lambda candidate: candidate.is_readable) if self.interpretable else (lambda _: True)
+        if not any(may_lead(Candidate(family, start)) for family in families for start in family.starts):
+            names = ", ".join(dict.fromkeys(family.name for family in families))
+            raise ParameterError(f"interpretable=True: none of the methods is readable: {names}")
+        search = Search(evaluation, families, self.budget, self._on_evaluated, after, may_lead, self.state)
         try:
             entry = search.run()
         except RuntimeError:
             raise DataError(self._why_none(search)) from None
+        if search.interrupted:
+            self.messages.line(
+                "interrupted: the search ends with the best so far; a second interrupt leaves without a model"
+            )
+            # The refit as long as it takes, then a few seconds for what is said about the model.
+            self.budget.end_within(search.kept(entry) - reserved + min(reserved, _AFTER_INTERRUPT))
         return entry, search
 
+    def _open_state(self, evaluation: Evaluation, families: Sequence[Family]) -> None:
+        """Read or begin the file of the search; a search goes on with the same rows and settings only."""
+        if self.state.path is None:
+            return
+        settings = {
+            "table": fingerprint(evaluation.matrix, evaluation.y),
+            "target": self.parts.target,
+            "metric": self.metric.name,
+            "seed": self.seed,
+            "folds": len(evaluation.splits),
+            "methods": [family.name for family in families],
+        }
+        if found := self.state.open(settings, self.budget.seconds):
+            self.messages.line(f"going on with a search of {found:,} fits")
+
     def _why_none(self, search: Search) -> str:
-        failed = [entry for entry in search.entries if entry.failure()]
+        failed = [entry for entry in search.entries if entry.failed]
         if failed:
-            return f"no model could be fitted; {failed[0].candidate.family.name}: {failed[0].failure()}"
+            return f"no model could be fitted; {failed[0].candidate.family.name}: {failed[0].failed}"
         if any(entry.results for entry in search.entries):
             return (
                 f"metric={self.metric.name!r}: has no value on the folds of these rows; expected more rows of each "

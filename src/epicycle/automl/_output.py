@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from epicycle.automl._candidates import Family, type_name
@@ -57,12 +60,13 @@ def write_folder(directory: str | os.PathLike[str], files: Mapping[str, Callable
         temporary.mkdir()
         for name, write in files.items():
             write(temporary / name)
-        if target.exists():
-            for name in files:
-                os.replace(temporary / name, target / name)
-            temporary.rmdir()
-        else:
-            os.rename(temporary, target)
+        with uninterrupted():
+            if target.exists():
+                for name in files:
+                    os.replace(temporary / name, target / name)
+                temporary.rmdir()
+            else:
+                os.rename(temporary, target)
     except BaseException as error:
         with suppress(OSError):
             shutil.rmtree(temporary)
@@ -70,6 +74,22 @@ def write_folder(directory: str | os.PathLike[str], files: Mapping[str, Callable
             raise DataFileError(f"cannot write {target}: {error.strerror or error}") from error
         raise
     return target
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait until the end of the block, so that no folder holds files of two runs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[-1])
 
 
 _TEXT = '''\

@@ -1,23 +1,24 @@
 """Search for the best candidate by successive halving, then by random variation of the leaders.
 
 Candidates are evaluated on few rows first, and the better half on more rows. A fit begins only if it is expected to
-end in time: its duration is extrapolated from fits to fewer rows.
+end in time: its duration is extrapolated from fits to fewer rows. The leader is replaced only by a candidate that is
+better on all folds of the leader, with as many rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from epicycle.automl._budget import Budget, Durations
 from epicycle.automl._candidates import Candidate, Family
-from epicycle.automl._evaluation import Evaluation, FoldScore
+from epicycle.automl._entry import Entry
+from epicycle.automl._evaluation import STOPPED, Evaluation
+from epicycle.automl._search_state import SearchState
 from epicycle.core._random import stream
-from epicycle.stats._intervals import standard_error
 
 #: Trials of the random variation at most, and trials without an improvement after which it ends.
 _MAX_TRIALS, _PATIENCE = 400, 60
@@ -25,45 +26,8 @@ _MAX_TRIALS, _PATIENCE = 400, 60
 _FIRST_RUNG_SHARE = 0.25
 #: Candidates that are evaluated on all rows and folds.
 _FINALISTS = 4
-#: Rows of the leaderboard at most; the report stays small.
-_MAX_LEADERBOARD = 200
-
-
-@dataclass
-class Entry:
-    """A candidate and its results by number of rows and fold."""
-
-    candidate: Candidate
-    results: dict[tuple[int, int], FoldScore] = field(default_factory=dict)
-    status: str = "waiting"
-    trial: int = 0
-
-    def scores(self, rows: int, folds: Sequence[int] | None = None) -> np.ndarray:
-        found = {fold: r.score for (n, fold), r in self.results.items() if n == rows}
-        return np.array([found.get(fold, np.nan) for fold in (sorted(found) if folds is None else folds)])
-
-    def mean(self, rows: int, folds: Sequence[int] | None = None) -> float:
-        scores = self.scores(rows, folds)
-        return float(scores.mean()) if len(scores) and np.isfinite(scores).all() else -math.inf
-
-    def merit(self, rows: int, folds: Sequence[int] | None = None) -> tuple[float, float]:
-        """The mean score, and the second criterion between equal scores."""
-        ties = [r.tie for (n, fold), r in self.results.items() if n == rows and (folds is None or fold in folds)]
-        return round(self.mean(rows, folds), 12), float(np.mean(ties)) if ties else -math.inf
-
-    def most_rows(self) -> int:
-        return max((n for n, _ in self.results), default=0)
-
-    def seconds(self) -> float:
-        return sum(r.seconds for r in self.results.values())
-
-    def failure(self) -> str:
-        return next((r.failure for r in self.results.values() if r.failure), "")
-
-    def rounds(self) -> int | None:
-        at = self.most_rows()
-        found = [r.rounds for (n, _), r in self.results.items() if n == at and r.rounds is not None]
-        return round(float(np.mean(found))) if found else None
+#: Candidates that cannot be chosen and are evaluated on all rows, to say what the restriction costs.
+_REFERENCES = 2
 
 
 class Search:
@@ -78,6 +42,10 @@ class Search:
         ``on_evaluated(entry, is_leader)`` after each candidate on each rung.
     after : callable
         ``after(seconds)``: seconds to reserve for the steps after the search when a fit to all rows takes `seconds`.
+    may_lead : callable, optional
+        ``may_lead(candidate)``: whether it can be chosen; the others are evaluated for comparison. By default all can.
+    state : SearchState, optional
+        Results of an earlier search, and the file that keeps those of this one.
     """
 
     def __init__(
@@ -87,8 +55,13 @@ class Search:
         budget: Budget,
         on_evaluated: Callable[[Entry, bool], None],
         after: Callable[[float], float],
+        may_lead: Callable[[Candidate], bool] = lambda _: True,
+        state: SearchState | None = None,
     ) -> None:
         self.evaluation, self.budget, self.on_evaluated, self.after = evaluation, budget, on_evaluated, after
+        self.may_lead, self.state = may_lead, state or SearchState()
+        #: Whether an interrupt ended the search.
+        self.interrupted = False
         self.families = list(families)
         self.k = len(evaluation.splits)
         self.full = evaluation.largest()
@@ -100,6 +73,7 @@ class Search:
             for family in families
             if i < len(family.starts)
         ]
+        self.entries.sort(key=lambda entry: not may_lead(entry.candidate))
         self.leader: Entry | None = None
         self.rungs = self._rungs()
         #: Values of hyperparameters that are left to the model by default, as a start for their variation.
@@ -109,7 +83,7 @@ class Search:
         """Rows and folds of each rung of successive halving; the last has all of both."""
         folds = tuple(range(self.k))
         # More time allows a larger first rung; below 500 rows scores hardly rank candidates.
-        rows = int(np.clip(100 * self.budget.seconds, 500, 4_000))
+        rows = int(np.clip(100 * (self.state.seconds or self.budget.seconds), 500, 4_000))
         rungs = []
         # A factor of 4 in the rows with half of the candidates dropped keeps the cost of a rung about twice that of the
         # one before.
@@ -144,6 +118,24 @@ class Search:
         missing = [fold for fold in folds if (rows, fold) not in entry.results]
         if not missing:
             return True
+        if entry.failed:
+            return False
+        known = self.state.results(entry.candidate.name, rows, missing)
+        if known is not None:
+            found, spent = known
+            self.budget.resume(spent)
+        elif (limit := self._limit(entry, rows, len(missing), force=force)) is None:
+            return False
+        else:
+            found = self.evaluation.run(entry.candidate, rows, missing, limit, partial=force)
+            self.state.add(entry.candidate.name, rows, found, self.budget.spent())
+        entry.take(rows, found)
+        for result in found:
+            self.durations[id(entry.candidate.family)].add(rows, result.seconds * result.scale)
+        return not entry.failed
+
+    def _limit(self, entry: Entry, rows: int, folds: int, *, force: bool) -> float | None:
+        """Seconds that each of so many fits may take; None where the time does not allow them."""
         left = self.budget.left(self.kept(self.leader))
         each = self.expected(entry, rows)
         if force:
@@ -151,21 +143,40 @@ class Search:
         # If it wins it is refitted to all rows: the time for that must be left too.
         elif (
             left <= 0
-            or (each is not None and (1.1 * each * len(missing) > left or self.budget.left(self.kept(entry)) <= 0))
+            or (each is not None and (1.1 * each * folds > left or self.budget.left(self.kept(entry)) <= 0))
             or (each is None and self.leader is not None and left < 0.04 * self.budget.seconds)
         ):
-            return False
+            return None
         # A fit may take three times as long as expected before it is stopped.
-        limit = left if len(missing) == 1 else max(left / len(missing), 3 * (each or 0.0))
-        for result in self.evaluation.run(entry.candidate, rows, missing, min(limit, left), partial=force):
-            entry.results[(rows, result.fold)] = result
-            self.durations[id(entry.candidate.family)].add(rows, result.seconds * result.scale)
-        return True
+        return min(left if folds == 1 else max(left / folds, 3 * (each or 0.0)), left)
 
     # ---------------------------------------------------------------------------------------------- rungs
 
     def run(self) -> Entry:
-        """Run the rungs, vary the leaders, confirm on other folds; returns the winner."""
+        """Run the rungs, vary the leaders, confirm on other folds; returns the winner.
+
+        An interrupt ends the search with the leader, once there is one.
+        """
+        try:
+            self._halve()
+            self._vary()
+            self._confirm()
+        except KeyboardInterrupt:
+            if self.leader is None:
+                raise
+            self.interrupted = True
+        if self.leader is None:
+            raise RuntimeError("no candidate could be fitted")
+        for entry in self.entries:
+            if entry.status == "running":
+                entry.status = "finished"
+            elif entry.status == "waiting":
+                entry.status = "not tried"
+        self.leader.status = "chosen"
+        return self.leader
+
+    def _halve(self) -> None:
+        """Evaluate all candidates on few rows, and the better half of them on more."""
         alive = list(self.entries)
         for step, (rows, folds) in enumerate(self.rungs):
             last = step == len(self.rungs) - 1
@@ -177,31 +188,30 @@ class Search:
                 # The first model is scored on all folds at once, so that a first result is shown early.
                 first = step == 0 and number == 0
                 # Until there is a model fits are forced: however little time there is, the search ends with one.
-                force = self.leader is None
+                force = self.leader is None and self.may_lead(entry.candidate)
+                known = len(entry.results)
                 done = self._evaluate(entry, rows, tuple(range(self.k)) if first else folds, force=force)
-                self._record(entry, done)
+                if not done or len(entry.results) > known:  # else it was evaluated to catch up with the leader
+                    self._record(entry, done)
             scored = [entry for entry in alive if entry.mean(rows, folds) > -math.inf]
             if not scored:
                 break
             scored.sort(key=lambda entry: -entry.mean(rows, folds))
+            able = [entry for entry in scored if self.may_lead(entry.candidate)]
+            others = [entry for entry in scored if not self.may_lead(entry.candidate)]
             # The last rung costs most, and two folds have shown by then which candidates are far behind.
-            keep = _FINALISTS if step == len(self.rungs) - 2 else max(_FINALISTS, math.ceil(len(scored) / 2))
-            for entry in scored[keep:]:
-                entry.status = f"dropped at {rows:,} rows" if rows < self.full else "behind"
-            alive = scored[:keep]
-        self._vary()
-        self._confirm()
-        if self.leader is None:
-            raise RuntimeError("no candidate could be fitted")
-        for entry in self.entries:
-            if entry.status == "running":
-                entry.status = "finished"
-        self.leader.status = "chosen"
-        return self.leader
+            keep = _FINALISTS if step == len(self.rungs) - 2 else max(_FINALISTS, math.ceil(len(able) / 2))
+            if not last:
+                for entry in (*able[keep:], *others[_REFERENCES:]):
+                    entry.status = f"dropped at {rows:,} rows" if rows < self.full else "behind"
+            alive = [*able[:keep], *others[:_REFERENCES]]
 
     def _record(self, entry: Entry, done: bool) -> None:
-        if entry.failure():
-            entry.status = f"failed: {entry.failure()}"
+        if entry.failed:
+            stopped = entry.failed.startswith(STOPPED)
+            entry.status = entry.failed if stopped else f"failed: {entry.failed}"
+            if entry is self.leader:
+                self._elect()
             return
         if not done:
             entry.status = "out of time" if not entry.results else f"out of time beyond {entry.most_rows():,} rows"
@@ -214,25 +224,36 @@ class Search:
         best = self.leader
         if best is entry:
             return True
-        leads = entry.mean(entry.most_rows()) > -math.inf and (best is None or self._beats(entry, best))
-        loser = best if leads else entry
-        if loser is not None:
-            loser.results = {key: replace(result, responses={}) for key, result in loser.results.items()}
+        leads = self._can_win(entry) and (best is None or (self._catches_up(entry, best) and beats(entry, best)))
         if leads:
             self.leader = entry
+        loser = best if leads else entry
+        if loser is not None:
+            loser.forget_responses()
         return leads
 
-    def _beats(self, entry: Entry, best: Entry) -> bool:
-        """Whether the entry is better on the largest common number of rows, or on more rows than the best has seen."""
-        if self.budget.left(self.kept(entry)) <= 0:
-            return False  # a candidate that cannot be refitted in time cannot win
-        both = set(entry.results) & set(best.results)
-        if both:
-            rows = max(n for n, _ in both)
-            folds = sorted(fold for n, fold in both if n == rows)
-            if entry.merit(rows, folds) > best.merit(rows, folds):
-                return True
-        return entry.most_rows() > best.most_rows() and entry.mean(entry.most_rows()) > best.mean(best.most_rows())
+    def _can_win(self, entry: Entry) -> bool:
+        """Whether it can be chosen, has a score, and can be refitted in time."""
+        healthy = not entry.failed and entry.mean(entry.most_rows()) > -math.inf
+        if not healthy or not self.may_lead(entry.candidate):
+            return False
+        return self.leader is None or self.budget.left(self.kept(entry)) > 0
+
+    def _catches_up(self, entry: Entry, best: Entry) -> bool:
+        """Evaluate an entry that is ahead so far on the other folds of the leader; whether it has all of them."""
+        rows = best.most_rows()
+        asked = best.folds(rows)
+        shared = [fold for fold in asked if (rows, fold) in entry.results]
+        if not shared or entry.merit(rows, shared) <= best.merit(rows, shared):
+            return False
+        return self._evaluate(entry, rows, asked)
+
+    def _elect(self) -> None:
+        """Choose the leader anew: that of before has failed on more rows, and would fail on all."""
+        self.leader = None
+        for entry in sorted(self.entries, key=Entry.rank):
+            if self._can_win(entry) and (self.leader is None or beats(entry, self.leader)):
+                self.leader = entry
 
     # ---------------------------------------------------------------------------------------------- variation
 
@@ -250,7 +271,8 @@ class Search:
             if rows is None:
                 return
             entry = Entry(self._child(family, rng), trial=trial)
-            if any(entry.candidate.name == other.candidate.name for other in self.entries):
+            known = any(entry.candidate.name == other.candidate.name for other in self.entries)
+            if known or not self.may_lead(entry.candidate):
                 since += 1
                 continue
             better = self._challenge(entry, rows)
@@ -266,16 +288,20 @@ class Search:
             each = self.expected(self.leader, rows) or 0.0
             single = all(other == self.full for other, _ in self.rungs)  # fewer rows were not tried
             trials = 2 if single else 6 if rows == self.full else 8
-            if each * self.k * trials < left:
+            # A trial on fewer rows leads only after it was evaluated on those of the leader.
+            most = self.leader.most_rows()
+            last = 0.0 if rows >= most else (self.expected(self.leader, most) or 0.0)
+            if (each * trials + last) * self.k < left:
                 return rows
         return None
 
     def _family(self, rng: np.random.Generator) -> Family | None:
         """A family drawn by rank, mostly that of the leader."""
         ranked: list[Family] = []
-        for entry in sorted(self.entries, key=lambda e: (-e.most_rows(), -e.mean(e.most_rows()))):
+        for entry in self.ranked():
             family = entry.candidate.family
-            if family.space and entry.results and not entry.failure() and all(f is not family for f in ranked):
+            able = any(self.may_lead(e.candidate) for e in self.entries if e.candidate.family is family)
+            if family.space and able and all(f is not family for f in ranked):
                 ranked.append(family)
         if not ranked:
             return None
@@ -284,8 +310,7 @@ class Search:
         return ranked[int(rng.choice(len(ranked), p=weights / weights.sum()))]
 
     def _child(self, family: Family, rng: np.random.Generator) -> Candidate:
-        own = [e for e in self.entries if e.candidate.family is family and e.results and not e.failure()]
-        own.sort(key=lambda e: (-e.most_rows(), -e.mean(e.most_rows())))
+        own = [entry for entry in self.ranked() if entry.candidate.family is family]
         # Mostly the best of the family; sometimes the second, against local optima.
         parent = own[0 if len(own) < 2 or rng.random() < 0.75 else 1].candidate
         # One trial in ten draws all hyperparameters from the whole space.
@@ -314,11 +339,11 @@ class Search:
             if not group:
                 continue
             if not self._evaluate(entry, rows, group):
-                return self._drop(entry, "out of time")
+                return self._drop(entry, f"failed: {entry.failed}" if entry.failed else "out of time")
             done += group
             gain = entry.scores(rows, done) - reference[done]
             if not np.isfinite(gain).all():
-                return self._drop(entry, f"failed: {entry.failure()}")
+                return self._drop(entry, "failed: the score has no value")
             error = float(np.std(gain, ddof=1) / math.sqrt(len(gain))) if len(gain) > 1 else 0.0
             # Half a standard error of optimism: two folds are noisy, but most trials are worse and should end early.
             if float(gain.mean()) + 0.5 * error <= 0:
@@ -327,54 +352,34 @@ class Search:
             return self._drop(entry, "behind")
         if rows < self.full:
             self._evaluate(entry, self.full, folds)  # where the time allows it
-        entry.status = "running"
         self.entries.append(entry)
-        leads = self._leads(entry)
-        self.on_evaluated(entry, leads)
-        return leads
+        self._record(entry, done=True)
+        return self.leader is entry
 
     def _drop(self, entry: Entry, status: str) -> bool:
         entry.status = status
-        entry.results = {key: replace(result, responses={}) for key, result in entry.results.items()}
-        if entry.results:
+        entry.forget_responses()
+        if entry.results or entry.failed:
             self.entries.append(entry)
         return False
 
     # ---------------------------------------------------------------------------------------------- results
 
     def ranked(self) -> list[Entry]:
-        """Entries with scores, from best to worst on the most rows."""
-        tried = [entry for entry in self.entries if entry.results and not entry.failure()]
-        return sorted(tried, key=lambda e: (-e.most_rows(), -e.mean(e.most_rows())))
+        """Entries with scores, from best to worst on the most rows and folds."""
+        return sorted((entry for entry in self.entries if entry.results and not entry.failed), key=Entry.rank)
 
-    def leaderboard(self, winner: Entry, final: Candidate) -> list[dict[str, Any]]:
-        """Rows of the leaderboard: the winner as it was refitted, then the other candidates from best to worst."""
-
-        def rank(entry: Entry) -> tuple[Any, ...]:
-            rows = entry.most_rows()
-            return (entry is not winner, -rows, -entry.mean(rows))
-
-        tried = [entry for entry in self.entries if entry.results]
-        untried = [entry for entry in self.entries if not entry.results]
-        ordered = [*sorted(tried, key=rank), *untried][:_MAX_LEADERBOARD]
-        return [self._row(entry, final if entry is winner else entry.candidate) for entry in ordered]
-
-    def _row(self, entry: Entry, candidate: Candidate) -> dict[str, Any]:
+    def complete(self, entry: Entry) -> None:
+        """Predict the folds of an entry again where their predictions were not kept."""
         rows = entry.most_rows()
-        scores = entry.scores(rows)
-        finite = scores[np.isfinite(scores)]
-        return {
-            "name": candidate.name,
-            "method": candidate.family.name,
-            "params": dict(candidate.settings),
-            "score_mean": self.evaluation.metric.shown(float(finite.mean())) if len(finite) else None,
-            "score_se": float(standard_error(finite)) if len(finite) > 1 else None,
-            "seconds": round(entry.seconds(), 4),
-            "n_folds": len(scores),
-            "rows": rows,
-            "rounds": entry.rounds(),
-            "status": entry.status,
-        }
+        missing = [fold for fold in entry.folds(rows) if not entry.results[rows, fold].responses]
+        each = self.expected(entry, rows) or 0.0
+        if not missing or each * len(missing) > self.budget.left(self.kept(entry)):
+            return
+        for result in self.evaluation.run(entry.candidate, rows, missing, max(3 * each, 1.0)):
+            if not result.failure:
+                known = entry.results[rows, result.fold]
+                entry.results[rows, result.fold] = replace(known, responses=result.responses)
 
     # ---------------------------------------------------------------------------------------------- confirmation
 
@@ -383,34 +388,26 @@ class Search:
         extra = self.evaluation.more_splits
         if not extra or self.leader is None:
             return
-        ranked = sorted(
-            (e for e in self.entries if e.most_rows() == self.full and len(e.scores(self.full)) == self.k),
-            key=lambda e: -e.mean(self.full),
-        )[:4]
+        whole_folds = [e for e in self.ranked() if e.most_rows() == self.full and len(e.folds(self.full)) == self.k]
+        ranked = [e for e in whole_folds if self.may_lead(e.candidate)][:4]
         if len(ranked) < 2:
             return
         self.evaluation.splits.extend(extra)
         folds = tuple(range(self.k, self.k + len(extra)))
-        kept = [entry for entry in ranked if self._evaluate(entry, self.full, folds) and not entry.failure()]
+        kept = [entry for entry in ranked if self._evaluate(entry, self.full, folds)]
         whole = (*range(self.k), *folds)
         kept = [entry for entry in kept if entry.mean(self.full, whole) > -math.inf]
         # The leader is replaced only if it was evaluated on the other folds too.
         if self.leader in kept:
             best = max(kept, key=lambda e: e.merit(self.full, whole))
             if best is not self.leader:
+                self.leader.forget_responses()
                 self.leader = best
             self.on_evaluated(best, True)
 
 
-def final_candidate(entry: Entry, full: int) -> Candidate:
-    """The candidate for the refit to all rows, with the number of rounds found on the folds (of `full` rows)."""
-    candidate, rounds = entry.candidate, entry.rounds()
-    # Methods without rounds, such as linear models, are refitted as they are.
-    if rounds is None:
-        return candidate
-    if "n_estimators" in candidate.settings:
-        stopped_early = entry.most_rows() >= full and rounds < candidate.settings["n_estimators"]
-        return (
-            replace(candidate, settings={**candidate.settings, "n_estimators": rounds}) if stopped_early else candidate
-        )
-    return replace(candidate, settings={**candidate.settings, "n_estimators": max(rounds, 1)})
+def beats(entry: Entry, best: Entry) -> bool:
+    """Whether the entry is better than another on all of the other's folds, with as many rows."""
+    rows = best.most_rows()
+    folds = best.folds(rows)
+    return all((rows, fold) in entry.results for fold in folds) and entry.merit(rows, folds) > best.merit(rows, folds)

@@ -14,9 +14,16 @@ from epicycle.automl._job import Job
 from epicycle.automl._messages import Messages
 from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._parts import read_parts
+from epicycle.automl._search_state import SearchState
 from epicycle.automl._training_run import TrainingRun
 from epicycle.core._docs import documented
-from epicycle.core._exceptions import ConvergenceWarning, EpicycleWarning, ParameterError, ParameterTypeError
+from epicycle.core._exceptions import (
+    ConvergenceWarning,
+    EpicycleError,
+    EpicycleWarning,
+    ParameterError,
+    ParameterTypeError,
+)
 from epicycle.core._settings import config
 
 
@@ -36,8 +43,10 @@ def train(
     header: bool = True,
     drop: Sequence[str] = (),
     models: Any = None,
+    interpretable: bool = False,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     progress: Any = None,
 ) -> TrainingRun:
@@ -46,6 +55,9 @@ def train(
     The test set is split off first and used once. Candidates that suit the size and kind of the data are compared by
     cross-validation on few rows first, the better half on more rows; then the hyperparameters of the leaders are varied
     until the time is up. The winner is fitted to all training rows.
+
+    An interrupt (Ctrl-C) ends the search, and the run goes on with the best candidate so far; a second one raises
+    KeyboardInterrupt.
 
     Parameters
     ----------
@@ -74,8 +86,15 @@ def train(
         finds a column of dates by which the rows are sorted already, None splits at random.
     models : str or list of str, optional
         Methods to try, by name or prefix: ``["ridge", "GradientBoosting"]``.
+    interpretable : bool, default=False
+        Choose one model that can be read: linear, boosting with one column in each tree (a sum of functions of one
+        column), or a tree of up to 16 leaves. Others are evaluated too, and `restriction` of the run says how much
+        better the best of them is on the same folds.
     out : str or path, optional
         A folder for model.epi, metrics.json, predictions.csv and train.py, as :meth:`TrainingRun.save` writes them.
+    resume : str or path, optional
+        A folder in which the results of the search are kept after each candidate. If it holds those of an earlier call
+        with the same data and settings, the search goes on from there; its time counts towards `time`.
 
     Examples
     --------
@@ -86,6 +105,7 @@ def train(
     """
     budget = Budget(check_seconds(time))
     folder = None if out is None else check_folder(out)
+    state = SearchState(None if resume is None else check_folder(resume))
     check_seed(seed)
     messages = Messages(progress, budget.seconds)
     try:
@@ -106,7 +126,24 @@ def train(
                 "seed": int(seed),
             }
             parts = read_parts(data, **arguments)
-            run = Job(parts, data, arguments, budget, messages, metric, drop, models, int(seed), n_jobs).run()
+            job = Job(
+                parts,
+                data,
+                arguments,
+                budget,
+                messages,
+                metric,
+                drop,
+                models,
+                int(seed),
+                n_jobs,
+                interpretable=bool(interpretable),
+                state=state,
+            )
+            run = job.run()
+    except EpicycleError:
+        state.discard()
+        raise
     finally:
         messages.close()
     if folder is not None:

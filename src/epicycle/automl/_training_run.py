@@ -72,6 +72,11 @@ class TrainingRun:
     test_part : TestPart
     interval : dict, or None
         Of a regression: half width of the prediction intervals at their level, and their coverage of the test set.
+    restriction : dict, or None
+        With ``interpretable=True``: name and score of the best candidate that is not readable on the folds of the
+        winner, and the difference with its standard error.
+    interrupted : bool
+        Whether an interrupt ended the search.
     script : str
         The text of train.py.
     seconds : float
@@ -104,6 +109,8 @@ class TrainingRun:
     search_history: list[dict[str, Any]] = field(default_factory=list)
     without_duplicates: TestScore | None = None
     interval: dict[str, Any] | None = None
+    restriction: dict[str, Any] | None = None
+    interrupted: bool = False
     seconds: float = 0.0
     created: str = ""
 
@@ -162,6 +169,8 @@ class TrainingRun:
             },
             "test": {**asdict(self.test), "baseline_score": self.baseline_test},
             "prediction_interval": self.interval,
+            "restriction": self.restriction,
+            "interrupted": self.interrupted,
             "certificate": plain(self.certificate),
             "findings": findings,
             "curves": {"importances": self.importances, "search": self.search_history, **self._learning_curve()},
@@ -204,6 +213,8 @@ class TrainingRun:
                 "standard_error": best["score_se"],
                 "folds": best["n_folds"],
             },
+            "restriction": self.restriction,
+            "interrupted": self.interrupted,
             "certificate": plain(self.certificate),
             "warnings": plain(self.warnings),
             "rows": dict(self.sizes),

@@ -109,6 +109,9 @@ def _train(
     no_header: NoHeader = False,
     drop: Drop = None,
     models: Models = None,
+    interpretable: Annotated[
+        bool, typer.Option("--interpretable", help="Choose a model that can be read, and say what that costs.")
+    ] = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     out: Annotated[
@@ -116,11 +119,16 @@ def _train(
         typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME in this folder."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the files of a run that --out holds.")] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="DIR", help="Go on with the search of an earlier run of this data in DIR."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Train a model on a table: check the data, compare models, refit, score the test set once, diagnose, report.
 
-    Writes report.html, report.json, model.epi, metrics.json, predictions.csv and train.py into DIR.
+    Writes report.html, report.json, model.epi, metrics.json, predictions.csv, train.py and search.jsonl into DIR.
+    Ctrl-C ends the search and finishes with the best model so far; a second one leaves at once.
     """
     from epicycle.cli._train import run_training
 
@@ -138,10 +146,12 @@ def _train(
         header=not no_header,
         drop=tuple(drop or ()),
         models=names_of(models),
+        interpretable=interpretable,
         seed=seed,
         n_jobs=jobs,
         out=out,
         force=force,
+        resume=resume,
         as_json=json,
     )
 
@@ -461,6 +471,32 @@ def _compare(
     from epicycle.cli._score import run_comparison
 
     run_comparison(first, second, data, target=target, header=not no_header, seed=seed, as_json=json)
+
+
+@app.command("serve")
+def _serve(
+    model: Model,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="By default reached from this machine alone.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0 takes a free one.")] = 8000,
+    max_rows: Annotated[int, typer.Option("--max-rows", min=1, help="Rows of one request at most.")] = 10_000,
+    max_bytes: Annotated[int, typer.Option("--max-bytes", min=1, help="Bytes of one request at most.")] = 10_000_000,
+    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Of one request.")] = 30.0,
+    jobs: Jobs = None,
+) -> None:
+    """Predict rows over HTTP: POST /predict, a form to try a row at /, and /schema, /health, /metrics."""
+    from epicycle.cli._serve import run_server
+
+    run_server(
+        model,
+        host=host,
+        port=port,
+        max_rows=max_rows,
+        max_bytes=max_bytes,
+        seconds=time_limit,
+        n_jobs=jobs,
+    )
 
 
 @app.command("methods")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from epicycle.automl import TrainingRun, train
 from epicycle.automl._budget import keep_no_freed_memory
 from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder
+from epicycle.automl._search_state import STATE_FILE
 from epicycle.automl.checks._part_checks import ACROSS
 from epicycle.cli._report import report_files
-from epicycle.core._exceptions import DataFileError
+from epicycle.core._exceptions import DataFileError, ParameterError
 from epicycle.plot import short
 from epicycle.report._plain import plain
 
@@ -25,18 +27,37 @@ DEMO, DEMO_SECONDS, SECONDS = "breast_cancer", 10.0, 60.0
 
 
 def run_training(
-    data: str | None, *, time: float | None, out: Path | None, as_json: bool, force: bool = False, **options: Any
+    data: str | None,
+    *,
+    time: float | None,
+    out: Path | None,
+    as_json: bool,
+    force: bool = False,
+    resume: Path | None = None,
+    **options: Any,
 ) -> None:
     """Train, write the folder, print; without `force` a folder that was asked for and holds files is kept."""
+    if resume is not None and out is not None:
+        raise ParameterError(f"--out {out}: the run goes on in the folder of --resume; expected one of the two")
     keep_no_freed_memory()
     seconds = time if time is not None else DEMO_SECONDS if data is None else SECONDS
     source = DEMO if data is None else data
-    folder = check_folder(out if out is not None else default_folder(source))
+    given = out if resume is None else resume
+    folder = check_folder(given if given is not None else default_folder(source))
     if out is not None and not force and folder.exists() and any(folder.iterdir()):
         raise DataFileError(
             f"--out {out}: holds files already; --force replaces those of a run, another name keeps them"
         )
-    run = train(source, time=seconds, progress=False if as_json else partial(print, flush=True), **options)
+    if resume is None:
+        with suppress(OSError):  # the search of another run
+            (folder / STATE_FILE).unlink()
+    progress = False if as_json else partial(print, flush=True)
+    try:
+        run = train(source, time=seconds, progress=progress, resume=folder, **options)
+    except KeyboardInterrupt:
+        if (folder / STATE_FILE).exists():
+            print(f"epicycle: interrupted; --resume {folder} goes on with this search", file=sys.stderr)
+        raise
     run.save(folder, more=report_files(run))
     if as_json:
         print(json.dumps({**plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
@@ -78,12 +99,28 @@ def print_run(run: TrainingRun, folder: Path) -> None:
     say(f"certificate: {run.certificate}")
     if run.certificate.kind != "none" and run.certificate.holds and run.certificate.meaning:
         say(f"  {run.certificate.meaning}")
+    if run.restriction is not None:
+        say(restriction_line(run))
     steps = list(dict.fromkeys(step for finding in run.findings.values() for step in finding.next_steps[:2]))
     if steps:
         say("next steps:")
         for step in steps[:6]:
             say(f"  - {step}")
     say(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
+
+
+def restriction_line(run: TrainingRun) -> str:
+    """What a readable model costs, in words."""
+    r = run.restriction
+    assert r is not None
+    between = f"{r['cost']:.4g} (standard error {r['cost_se']:.2g})"
+    return (
+        f"{run.leaderboard[0]['method']} can be read; the best model that cannot, {short(r['name'], 48)}, scores "
+        f"{r['score']:.4g} instead of {r['score_chosen']:.4g} on the same folds, better by {between}"
+        if r["cost"] > 0
+        else f"{run.leaderboard[0]['method']} can be read, and nothing is lost by it: the best other model, "
+        f"{short(r['name'], 48)}, scores {r['score']:.4g} on the same folds, against {r['score_chosen']:.4g}"
+    )
 
 
 #: Columns of the leaderboard that a narrow terminal does without, the first to go first.

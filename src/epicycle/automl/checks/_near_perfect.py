@@ -13,8 +13,8 @@ import numpy as np
 
 from epicycle.automl._budget import Budget
 from epicycle.automl._candidates import Candidate
+from epicycle.automl._entry import Entry
 from epicycle.automl._evaluation import Evaluation, with_columns_of
-from epicycle.automl._search import Entry
 from epicycle.automl.checks._data_checks import DataIssue
 from epicycle.automl.tables._level_means import LevelMeans
 from epicycle.automl.tables._table_model import innermost

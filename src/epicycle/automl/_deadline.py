@@ -1,0 +1,50 @@
+"""A time limit for any piece of work, also for fits that do not look at the clock themselves."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+#: Seconds after which the signal comes again: one that arrives inside a finaliser is lost.
+_AGAIN = 5.0
+
+
+class OutOfTimeError(RuntimeError):
+    """The work did not end within its time limit."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise :class:`OutOfTimeError` in the block after so many seconds.
+
+    By the alarm signal of POSIX systems, which ends a native loop within a second as Ctrl-C does. Elsewhere, in other
+    threads than the main one, and where the program has an alarm of its own, there is no limit: fits then end by their
+    callbacks alone.
+    """
+    if not seconds < math.inf or not _usable():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise OutOfTimeError(f"did not end within {seconds:.3g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.01), _AGAIN)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _usable() -> bool:
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        return False
+    # A limit around this one stays in force: two alarms cannot run at once.
+    return signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN) and (
+        signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+    )

@@ -1,0 +1,76 @@
+"""A fit that does not look at the clock is stopped, and the run goes on without it."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import epicycle as ep
+from epicycle.automl._deadline import OutOfTimeError, time_limit
+from epicycle.automl._evaluation import Evaluation
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs the alarm signal of POSIX")
+
+
+def endless():
+    while True:
+        pass
+
+
+def test_work_without_end_is_stopped_and_the_alarm_is_given_back():
+    with pytest.raises(OutOfTimeError, match=r"did not end within 0\.1 s"), time_limit(0.1):
+        endless()
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    with time_limit(60):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_native_loop_is_stopped():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 60))
+    y = rng.integers(0, 2, 20_000)
+    began = time.monotonic()
+    with pytest.raises(OutOfTimeError), time_limit(0.2):
+        ep.RandomForestClassifier(n_estimators=100_000, n_jobs=1, random_state=0).fit(X, y)
+    assert time.monotonic() - began < 60  # the forest would take hours
+
+
+def test_another_alarm_and_other_threads_are_left_alone():
+    seen = []
+    with time_limit(60):
+        inner = signal.getsignal(signal.SIGALRM)
+        with time_limit(1e-3):
+            time.sleep(0.05)  # the outer limit holds
+        assert signal.getsignal(signal.SIGALRM) is inner
+
+    def work():
+        with time_limit(1e-3):
+            time.sleep(0.05)
+            seen.append("done")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == ["done"]
+
+
+def test_a_slow_candidate_does_not_lose_the_best(table, monkeypatch):
+    quick = Evaluation.fitted
+
+    def fitted(self, candidate, rows, **options):
+        if candidate.family.name == "DecisionTree":
+            while True:
+                time.sleep(0.01)
+        return quick(self, candidate, rows, **options)
+
+    monkeypatch.setattr(Evaluation, "fitted", fitted)
+    run = ep.train(table, "answer", time=4, models=["logistic", "decisiontree"], n_jobs=1)
+    assert run.leaderboard[0]["method"] == "LogisticRegression"
+    slow = [row for row in run.leaderboard if row["method"] == "DecisionTree"]
+    assert slow
+    assert all(row["score_mean"] is None for row in slow)
+    assert any(row["status"].startswith("stopped after") for row in slow)
