@@ -16,6 +16,7 @@ from epicycle.automl._candidates import Candidate
 from epicycle.automl._deadline import OutOfTimeError, time_limit
 from epicycle.automl._entry import Entry
 from epicycle.automl._evaluation import Evaluation, with_columns_of
+from epicycle.automl._explanations import Explained, partial_dependence, waterfalls, worst_rows
 from epicycle.automl.tables._table_encoder import is_feature
 from epicycle.automl.tables._table_model import TableModel, with_categories
 from epicycle.core._exceptions import ConvergenceWarning, EpicycleError, EpicycleWarning
@@ -42,6 +43,7 @@ class DiagnosisResults:
     importances: list[dict[str, Any]] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     examples: dict[str, list[Any]] = field(default_factory=dict)
+    explanations: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -204,6 +206,23 @@ class Diagnoses:
             return found
 
         self.attempt("slices", min(len(y), _MAX_ROWS["slices"]) if self.budget.left(self.keep) > 0 else 0, work)
+
+    def run_explanations(self, model: TableModel, table: pa.Table, y: np.ndarray, rows_in_file: np.ndarray) -> None:
+        """Partial dependence of the most important columns, and contributions to a typical, the best and worst row."""
+        seconds = 0.3 * self.budget.left(self.keep)
+        ranked = [row["name"] for row in self.found.importances] or list(self.evaluation.kinds)
+
+        def work(rows: int) -> None:
+            explained = Explained(model, table.slice(0, rows), y[:rows], self.evaluation.metric.classes)
+            kinds = {name: kind.partition(" ")[0] for name, kind in self.evaluation.kinds.items()}
+            seed = self.evaluation.seed
+            self.found.examples = worst_rows(explained, rows_in_file[:rows], ranked)
+            self.found.explanations["partial_dependence"] = partial_dependence(explained, ranked, kinds, seed)
+            falls = waterfalls(explained, rows_in_file[:rows], self.raw, seconds, seed)
+            if falls:
+                self.found.explanations["contributions"] = falls
+
+        self.attempt("explanations", min(len(y), _MAX_ROWS["importances"]) if seconds > 0.1 else 0, work)
 
     def run_threshold(self, entry: Entry) -> None:
         """Threshold for the probability of the rarer of two classes, from the out-of-fold predictions of an entry."""

@@ -24,7 +24,9 @@ from epicycle.automl._parts import Parts, folds
 from epicycle.automl._search import Search
 from epicycle.automl._search_state import SearchState, fingerprint
 from epicycle.automl._training_run import TestPart, TrainingRun, now
+from epicycle.automl.checks._correlations import rank_correlations
 from epicycle.automl.checks._data_checks import DataIssue, leaking_columns, profile_columns
+from epicycle.automl.checks._group_rates import group_rates
 from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl.checks._part_checks import ACROSS, drift_between, duplicates, with_effect
 from epicycle.automl.tables._columns import is_count, is_skewed
@@ -68,9 +70,12 @@ class Job:
         n_jobs: int | None,
         *,
         interpretable: bool = False,
+        group_report: str | None = None,
         state: SearchState | None = None,
     ) -> None:
-        self.interpretable, self.state = interpretable, state or SearchState()
+        self.interpretable, self.group_report, self.state = interpretable, group_report, state or SearchState()
+        if group_report is not None and group_report not in parts.test.column_names:
+            raise DataError(f"group_report={group_report!r}: the table has no such column")
         self.parts, self.data, self.arguments, self.budget, self.messages = parts, data, arguments, budget, messages
         self.seed, self.n_jobs, self.models = seed, n_jobs, models
         # Groups or an order of time may leave a class to the test rows alone: the score is over all known classes.
@@ -177,8 +182,14 @@ class Job:
 
     def _check_leakage(self, trees: TableEncoder, features: np.ndarray) -> None:
         parts = self.parts
-        _, leaks = leaking_columns(features, trees.sources_, trees.categorical_, parts.y_train, parts.task, self.seed)
+        explained, leaks = leaking_columns(
+            features, trees.sources_, trees.categorical_, parts.y_train, parts.task, self.seed
+        )
         self.issues += leaks
+        for profile in self.profile:
+            profile.association = explained.get(profile.name)
+        target = (parts.target, parts.y_train) if parts.task == "regression" else None
+        self.correlations = rank_correlations(features, trees.sources_, trees.categorical_, explained, target)
         for leak in leaks:
             self._suspect(leak)
 
@@ -376,9 +387,17 @@ class Job:
             drift=drift,
             search_history=self.search_history,
             interval=self._interval(model, test),
+            correlations=self.correlations,
+            groups=self._groups(test),
             without_duplicates=without_duplicates,
             created=now(),
         )
+
+    def _groups(self, test: TestPart) -> dict[str, Any] | None:
+        """Rates by group of the test rows, where they were asked for."""
+        if self.group_report is None:
+            return None
+        return group_rates(self.parts.test, self.group_report, test.y, test.responses["predict"], self.metric.classes)
 
     def _interval(self, model: TableModel, test: TestPart) -> dict[str, Any] | None:
         """The half width of the prediction intervals, and how many of the test rows they hold."""
@@ -430,6 +449,7 @@ class Job:
         if run.task == "classification":
             diagnoses.run_threshold(entry)
         diagnoses.run_bias_variance(entry.mean(search.full) if entry.most_rows() >= search.full else None)
+        diagnoses.run_explanations(run.model_, self.parts.test, self.parts.y_test, self.parts.rows_test)
         ranked = [e.candidate for e in search.ranked()]
         # Kernel machines and neighbours use the linear form too, but their time grows faster than the rows.
         linear = next((c for c in ranked if c.family.form == "linear" and c.family.grows == 1), None)
@@ -438,6 +458,6 @@ class Job:
         diagnoses.run_ablation()
         found = diagnoses.found
         run.findings, run.skipped = found.findings, found.skipped
-        run.importances, run.examples = found.importances, found.examples
+        run.importances, run.examples, run.explanations = found.importances, found.examples, found.explanations
         for slot, finding in run.findings.items():
             self.messages.line(f"{self.budget.spent():6.1f} s  {slot.replace('_', ' ')}: {finding.verdict}")

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,23 @@ _SHORT: dict[str, tuple[str, str, bool]] = {
     "mae": ("neg_mean_absolute_error", "mean absolute error", True),
     "mape": ("neg_mean_absolute_percentage_error", "mean absolute percentage error", True),
     "poisson": ("neg_mean_poisson_deviance", "mean Poisson deviance", True),
+}
+#: One sentence on each score.
+_READINGS: dict[str, str] = {
+    "accuracy": "share of rows that are predicted correctly",
+    "balanced_accuracy": "mean over the classes of the share that is found: chance is 1 / number of classes",
+    "roc_auc": "probability that a positive row gets a larger score than a negative one; 0.5 is chance",
+    "average_precision": "area under precision and recall; chance is the share of positives",
+    "f1": "harmonic mean of precision and recall of the second class",
+    "f1_macro": "mean of the F1 of all classes",
+    "log_loss": "mean of -log of the probability given to the true class; 0 is perfect",
+    "brier": "mean squared error of the probabilities; 0 is perfect",
+    "r2": "share of the variance of the target that is explained; 1 is perfect, 0 is the mean",
+    "rmse": "root of the mean squared error, in the unit of the target; large errors count most",
+    "mse": "mean squared error, in the squared unit of the target",
+    "mae": "mean size of the errors, in the unit of the target",
+    "mape": "mean size of the errors as a share of the target",
+    "poisson": "mean Poisson deviance; 0 is perfect",
 }
 _CLASSES = ("accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1", "f1_macro", "log_loss", "brier")
 _NUMBERS = ("r2", "rmse", "mse", "mae", "mape", "poisson")
@@ -226,12 +243,19 @@ def _default(task: str, y: np.ndarray) -> str:
     return "roc_auc" if len(counts) == 2 and counts.min() >= _FEW_ROWS else "log_loss"
 
 
+def score_record(name: str, score: TestScore) -> dict[str, Any]:
+    """A score of the test set in plain values, with its label and a sentence on how to read it."""
+    label = _SHORT[name][1] if name in _SHORT else name
+    return {**asdict(score), "label": label, "reading": _READINGS.get(name, "")}
+
+
 def further_metrics(metric: Metric) -> tuple[str, ...]:
     """Further metrics that are reported for the test set."""
     if metric.task == "regression":
         return ("r2", "rmse", "mae")
     two = metric.classes is not None and len(metric.classes) == 2
-    return ("accuracy", "balanced_accuracy", "log_loss", "brier", *(("roc_auc", "average_precision") if two else ()))
+    more = ("roc_auc", "average_precision") if two else ("f1_macro",)
+    return ("accuracy", "balanced_accuracy", "log_loss", "brier", *more)
 
 
 def bootstrap_interval(

@@ -44,6 +44,7 @@ def train(
     drop: Sequence[str] = (),
     models: Any = None,
     interpretable: bool = False,
+    group_report: str | None = None,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -90,6 +91,8 @@ def train(
         Choose one model that can be read: linear, boosting with one column in each tree (a sum of functions of one
         column), or a tree of up to 16 leaves. Others are evaluated too, and `restriction` of the run says how much
         better the best of them is on the same folds.
+    group_report : str, optional
+        A column, of the features or not: rates of the model in each of its groups of test rows, with intervals.
     out : str or path, optional
         A folder for model.epi, metrics.json, predictions.csv and train.py, as :meth:`TrainingRun.save` writes them.
     resume : str or path, optional
@@ -138,6 +141,7 @@ def train(
                 int(seed),
                 n_jobs,
                 interpretable=bool(interpretable),
+                group_report=group_report,
                 state=state,
             )
             run = job.run()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from epicycle.automl._metrics import Metric
+from epicycle.automl._metrics import Metric, score_record
 from epicycle.automl._output import TABLE_DOCS, write_folder
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.automl.tables._table_model import TableModel
@@ -27,6 +27,7 @@ from epicycle.io._atomic import write_atomically
 from epicycle.io._files import current_versions
 from epicycle.report._finding import Finding
 from epicycle.report._plain import plain
+from epicycle.report._summary import report_summary
 from epicycle.select._scorers import TestScore
 
 
@@ -72,6 +73,10 @@ class TrainingRun:
     test_part : TestPart
     interval : dict, or None
         Of a regression: half width of the prediction intervals at their level, and their coverage of the test set.
+    groups : dict, or None
+        With ``group_report``: rates of each group of the test set, with intervals.
+    explanations : dict
+        "partial_dependence" of the most important columns, and "contributions" to the typical, best and worst row.
     restriction : dict, or None
         With ``interpretable=True``: name and score of the best candidate that is not readable on the folds of the
         winner, and the difference with its standard error.
@@ -109,6 +114,9 @@ class TrainingRun:
     search_history: list[dict[str, Any]] = field(default_factory=list)
     without_duplicates: TestScore | None = None
     interval: dict[str, Any] | None = None
+    correlations: dict[str, Any] = field(default_factory=dict)
+    groups: dict[str, Any] | None = None
+    explanations: dict[str, Any] = field(default_factory=dict)
     restriction: dict[str, Any] | None = None
     interrupted: bool = False
     seconds: float = 0.0
@@ -133,6 +141,10 @@ class TrainingRun:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """The headline, the first candidates and the scores, for notebooks."""
+        return report_summary(self.record())
+
     # ---------------------------------------------------------------------------------------------- as data
 
     def record(self) -> dict[str, Any]:
@@ -145,12 +157,12 @@ class TrainingRun:
             if found["slot"] == "slices" and self.examples:
                 found["examples"] = self.examples
         return {
-            "title": f"{self.target} from {self.source}",
+            "title": f"{self.target} from {os.path.basename(self.source) or self.source}",
             "created": self.created,
             "data": {
                 "rows": sum(self.sizes.values()),
                 "columns": len(self.profile),
-                "source": self.source,
+                "source": os.path.basename(self.source) or self.source,
                 "target": self.target,
                 "task": self.task,
                 "split": dict(self.sizes),
@@ -168,6 +180,10 @@ class TrainingRun:
                 "label": self.metric.label,
             },
             "test": {**asdict(self.test), "baseline_score": self.baseline_test},
+            "tests": {name: score_record(name, score) for name, score in self.tests.items()},
+            "correlations": self.correlations,
+            "groups": self.groups,
+            "explanations": self.explanations,
             "prediction_interval": self.interval,
             "restriction": self.restriction,
             "interrupted": self.interrupted,

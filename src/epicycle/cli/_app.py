@@ -71,6 +71,7 @@ Models = Annotated[
     str | None,
     typer.Option("--models", help="Methods to try, separated by commas; by default all that suit."),
 ]
+Pdf = Annotated[bool, typer.Option("--pdf", help="Print the report to report.pdf too, by Chromium or Chrome.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL.epi", help="A file that train or save() wrote.")]
 
 
@@ -112,6 +113,10 @@ def _train(
     interpretable: Annotated[
         bool, typer.Option("--interpretable", help="Choose a model that can be read, and say what that costs.")
     ] = False,
+    group_report: Annotated[
+        str | None,
+        typer.Option("--group-report", metavar="COLUMN", help="Rates of the model in each group of test rows."),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     out: Annotated[
@@ -123,6 +128,7 @@ def _train(
         Path | None,
         typer.Option("--resume", metavar="DIR", help="Go on with the search of an earlier run of this data in DIR."),
     ] = None,
+    pdf: Pdf = False,
     json: Json = False,
 ) -> None:
     """Train a model on a table: check the data, compare models, refit, score the test set once, diagnose, report.
@@ -147,11 +153,13 @@ def _train(
         drop=tuple(drop or ()),
         models=names_of(models),
         interpretable=interpretable,
+        group_report=group_report,
         seed=seed,
         n_jobs=jobs,
         out=out,
         force=force,
         resume=resume,
+        pdf=pdf,
         as_json=json,
     )
 
@@ -405,21 +413,32 @@ def _predict(
 
 @app.command("report")
 def _report(
-    model: Model,
-    data: Data,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL.epi", help="A file that train or save() wrote; with --compare a run.")
+    ],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A table, as for train; with --compare another run.")],
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare two runs, the folders that train wrote, side by side.")
+    ] = False,
     target: Target = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where to write report.html and .json.")
     ] = None,
+    pdf: Pdf = False,
     no_header: NoHeader = False,
     json: Json = False,
     seed: Seed = 0,
     jobs: Jobs = None,
 ) -> None:
-    """Score and diagnose a model on new rows."""
+    """Score and diagnose a model on new rows, or compare two runs."""
+    if compare:
+        from epicycle.cli._compare_runs import run_comparison_of_runs
+
+        run_comparison_of_runs(model, Path(data), out=out, as_json=json, seed=seed, pdf=pdf)
+        return
     from epicycle.cli._report import run_report
 
-    run_report(model, data, target=target, out=out, as_json=json, seed=seed, n_jobs=jobs, header=not no_header)
+    run_report(model, data, target=target, out=out, as_json=json, seed=seed, n_jobs=jobs, header=not no_header, pdf=pdf)
 
 
 @app.command("cv")

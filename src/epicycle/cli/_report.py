@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 
 from epicycle import report
 from epicycle.automl import TrainingRun
-from epicycle.automl._metrics import further_metrics, metric_for
+from epicycle.automl._metrics import further_metrics, metric_for, score_record
 from epicycle.automl._output import check_folder, write_folder
 from epicycle.automl._training_run import environment, now
 from epicycle.automl.checks._data_checks import profile_columns
@@ -22,36 +22,51 @@ from epicycle.automl.tables._labelled_rows import read_rows
 from epicycle.automl.tables._table_encoder import is_feature
 from epicycle.automl.tables._table_model import innermost
 from epicycle.automl.tables._tables import source_name
+from epicycle.cli._pdf import browser, print_page
 from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.diagnose import slices, threshold_of_scores
 from epicycle.io import load
 from epicycle.report._plain import plain
+from epicycle.report._score_tables import class_scores, gain, predictions
 from epicycle.select._scorers import responses_of
 
 
-def report_files(run: TrainingRun) -> dict[str, Callable[[Path], None]]:
-    """report.html and report.json, as functions that write them."""
+def report_files(run: TrainingRun, *, pdf: str | None = None) -> dict[str, Callable[[Path], None]]:
+    """report.html and report.json, as functions that write them, and report.pdf by the browser `pdf`."""
     record = run.record()
     part = run.test_part
-    record["curves"] = {**curves_of(part.y, part.responses, run.metric.classes, part.weight), **record["curves"]}
-    return files_of(record)
+    half = None if run.interval is None else run.interval["half_width"]
+    drawn = curves_of(part.y, part.responses, run.metric.classes, part.weight, half)
+    record["curves"] = {**drawn, **record["curves"]}
+    return files_of(record, pdf=pdf)
 
 
-def files_of(record: Mapping[str, Any]) -> dict[str, Callable[[Path], None]]:
-    """report.html and report.json, as functions that write them."""
-    return {
+def files_of(record: Mapping[str, Any], *, pdf: str | None = None) -> dict[str, Callable[[Path], None]]:
+    """report.html and report.json, as functions that write them, and report.pdf by the browser `pdf`."""
+    files: dict[str, Callable[[Path], None]] = {
         "report.html": lambda path: report.write(record, path, None),
         "report.json": lambda path: report.write(record, None, path),
     }
+    if pdf is not None:
+        files["report.pdf"] = lambda path: print_page(path.with_name("report.html"), path, pdf)
+    return files
 
 
 def curves_of(
-    y: np.ndarray, responses: Mapping[str, np.ndarray], classes: np.ndarray | None, weight: np.ndarray | None
+    y: np.ndarray,
+    responses: Mapping[str, np.ndarray],
+    classes: np.ndarray | None,
+    weight: np.ndarray | None,
+    half_width: float | None = None,
 ) -> dict[str, Any]:
-    """Curves of predictions: calibration, ROC, precision and recall, confusion matrix; residuals of a regression."""
+    """Curves of predictions: calibration, ROC, precision and recall, confusion matrix, gain; residuals of a regression.
+
+    half_width : of the prediction intervals of a regression.
+    """
     made: dict[str, Callable[[], Any]] = {}
     if classes is None:
         made["residuals"] = lambda: report.curves.residuals(y, responses["predict"])
+        made["predictions"] = lambda: predictions(y, responses["predict"], half_width)
     else:
         made["confusion"] = lambda: report.curves.confusion(y, responses["predict"])
         p = responses.get("predict_proba")
@@ -63,6 +78,7 @@ def curves_of(
             made["calibration"] = lambda: report.curves.calibration(positive, score, sample_weight=weight)
             made["roc"] = lambda: report.curves.roc(positive, score, sample_weight=weight)
             made["precision_recall"] = lambda: report.curves.precision_recall(positive, score, sample_weight=weight)
+            made["gain"] = lambda: gain(positive, score, weight)
             made["threshold"] = lambda: report.curves.operating_points(positive, score)
         elif p is not None:
             # With more classes: calibration of the largest probability.
@@ -74,6 +90,8 @@ def curves_of(
             found[name] = make()
         except DataError:  # one class only, or no row: nothing to draw
             continue
+    if "confusion" in found:
+        found["class_scores"] = class_scores(found["confusion"])
     return found
 
 
@@ -90,12 +108,14 @@ def run_report(
     seed: int,
     n_jobs: int | None,
     header: bool = True,
+    pdf: bool = False,
 ) -> None:
     """Score, diagnose, write report.html and report.json."""
+    printer = browser() if pdf else None
     folder = check_folder(out if out is not None else f"epicycle-report-{Path(data).name.partition('.')[0] or 'run'}")
     model = load(path)
     record = record_of(model, path, data, target, seed, n_jobs, header=header)
-    write_folder(folder, files_of(record))
+    write_folder(folder, files_of(record, pdf=printer))
     if as_json:
         print(
             json.dumps(
@@ -169,7 +189,7 @@ def record_of(
         "warnings": plain(warned),
         "metric": {"name": metric.name, "greater_is_better": metric.greater_is_better, "label": metric.label},
         "test": plain(score),
-        "tests": {key: plain(value) for key, value in tests.items()},
+        "tests": {key: score_record(key, value) for key, value in tests.items()},
         "certificate": plain(certificate),
         "findings": findings,
         "curves": curves_of(rows.y, responses, classes, None),

@@ -17,10 +17,12 @@ from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder
 from epicycle.automl._search_state import STATE_FILE
 from epicycle.automl.checks._part_checks import ACROSS
+from epicycle.cli._pdf import browser
 from epicycle.cli._report import report_files
 from epicycle.core._exceptions import DataFileError, ParameterError
 from epicycle.plot import short
 from epicycle.report._plain import plain
+from epicycle.report._wording import interval_words, restriction_words
 
 #: Data set and seconds of the demo, and the default time limit.
 DEMO, DEMO_SECONDS, SECONDS = "breast_cancer", 10.0, 60.0
@@ -34,9 +36,11 @@ def run_training(
     as_json: bool,
     force: bool = False,
     resume: Path | None = None,
+    pdf: bool = False,
     **options: Any,
 ) -> None:
     """Train, write the folder, print; without `force` a folder that was asked for and holds files is kept."""
+    printer = browser() if pdf else None
     if resume is not None and out is not None:
         raise ParameterError(f"--out {out}: the run goes on in the folder of --resume; expected one of the two")
     keep_no_freed_memory()
@@ -58,7 +62,7 @@ def run_training(
         if (folder / STATE_FILE).exists():
             print(f"epicycle: interrupted; --resume {folder} goes on with this search", file=sys.stderr)
         raise
-    run.save(folder, more=report_files(run))
+    run.save(folder, more=report_files(run, pdf=printer))
     if as_json:
         print(json.dumps({**plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
     else:
@@ -88,11 +92,7 @@ def print_run(run: TrainingRun, folder: Path) -> None:
         f"{t.level:.0%} ({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
     )
     if run.interval is not None:
-        i = run.interval
-        say(
-            f"prediction intervals at {i['level']:.0%}: +- {i['half_width']:.4g}, which hold {i['coverage']:.1%} of "
-            "the test rows; epicycle predict --interval gives them"
-        )
+        say(f"{interval_words(run.interval)} epicycle predict --interval gives them.")
     if run.without_duplicates is not None:
         with_them = next((w.text for w in run.warnings if w.kind == ACROSS), None)
         say(with_them or f"without the test rows that are also training rows: {run.without_duplicates.score:.4g}")
@@ -100,27 +100,13 @@ def print_run(run: TrainingRun, folder: Path) -> None:
     if run.certificate.kind != "none" and run.certificate.holds and run.certificate.meaning:
         say(f"  {run.certificate.meaning}")
     if run.restriction is not None:
-        say(restriction_line(run))
+        say(restriction_words(run.restriction, run.leaderboard[0]["method"]))
     steps = list(dict.fromkeys(step for finding in run.findings.values() for step in finding.next_steps[:2]))
     if steps:
         say("next steps:")
         for step in steps[:6]:
             say(f"  - {step}")
     say(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
-
-
-def restriction_line(run: TrainingRun) -> str:
-    """What a readable model costs, in words."""
-    r = run.restriction
-    assert r is not None
-    between = f"{r['cost']:.4g} (standard error {r['cost_se']:.2g})"
-    return (
-        f"{run.leaderboard[0]['method']} can be read; the best model that cannot, {short(r['name'], 48)}, scores "
-        f"{r['score']:.4g} instead of {r['score_chosen']:.4g} on the same folds, better by {between}"
-        if r["cost"] > 0
-        else f"{run.leaderboard[0]['method']} can be read, and nothing is lost by it: the best other model, "
-        f"{short(r['name'], 48)}, scores {r['score']:.4g} on the same folds, against {r['score_chosen']:.4g}"
-    )
 
 
 #: Columns of the leaderboard that a narrow terminal does without, the first to go first.

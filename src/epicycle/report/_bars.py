@@ -22,11 +22,13 @@ def in_rows(
     axis: str,
     bar: bool = True,
     worse: str = "blue",
+    zero: bool = True,
     description: str,
 ) -> Html | None:
     """Values with intervals, one below the other, names above them so that long ones have room.
 
-    entries : name, value, lower and upper end of each. `worse` colours those whose whole interval is above zero.
+    entries : name, value, lower and upper end of each. `worse` colours those whose whole interval is above zero, where
+    zero is a value to compare with.
     """
     known = [entry for entry in entries if entry[1] is not None]
     if not known:
@@ -37,18 +39,19 @@ def in_rows(
     for wrapped in lines:
         tops.append(tops[-1] + _LINE * len(wrapped) + _BAR)
     height = tops[-1] + 40
-    span = span_of([0.0], *(entry[1:] for entry in kept), pad=0.04)
+    span = span_of([0.0] if zero else [], *(entry[1:] for entry in kept), pad=0.04)
     canvas = Canvas(span, (0, 1), height=height, left=14, right=10, top=4)
     for tick in canvas.x.ticks():
         at = canvas.x(tick)
         canvas.put("line", x1=at, x2=at, y1=4, y2=height - 40, class_="grid")
     _foot(canvas, axis)
-    zero = canvas.x(0.0)
-    canvas.put("line", x1=zero, x2=zero, y1=4, y2=height - 40, class_="axis")
+    origin = canvas.x(0.0)
+    if zero:
+        canvas.put("line", x1=origin, x2=origin, y1=4, y2=height - 40, class_="axis")
     for i, (label, value, low, high) in enumerate(kept):
         assert value is not None
         y = tops[i] + _LINE * len(lines[i]) - 17  # of the last line of the name
-        sure = low is not None and low > 0
+        sure = not zero or (low is not None and low > 0)
         colour = worse if sure else "blue" if bar else "grey"
         words = f"{text(label, 120)}: {shown(value, 3)}"
         if low is not None and high is not None:
@@ -60,9 +63,9 @@ def in_rows(
         if bar:
             canvas.put(
                 "rect",
-                x=min(zero, at),
+                x=min(origin, at),
                 y=y + 21,
-                width=max(abs(at - zero), 0.6),
+                width=max(abs(at - origin), 0.6),
                 height=11,
                 class_=f"bar {colour}",
                 title=words,

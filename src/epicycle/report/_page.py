@@ -16,6 +16,7 @@ from epicycle.io._atomic import check_target, write_atomically
 from epicycle.report import (
     _anomalies as anomalies,
     _clusters as clusters,
+    _comparison as comparison,
     _effects as effects,
     _planning as planning,
     _recommendations as recommendations,
@@ -23,7 +24,7 @@ from epicycle.report import (
 from epicycle.report._markup import Html, joined, tag
 from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report._sections import SECTIONS
-from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps
+from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps, scored
 
 # Tables have a maximum number of rows, which gives a page of some 100 kB, and of 1 MB with long names. Only texts that
 # consist of characters to be escaped can exceed the limit of 3 MB; they are then shortened to these lengths.
@@ -123,6 +124,8 @@ def _header(record: dict[str, Any], title: str) -> Html:
         lines = recommendations.headline(found)
     if found := anomalies.anomalies_of(record):
         lines = anomalies.headline(found)
+    if comparison.comparison_of(record):
+        lines = comparison.headline(record)
     steps = next_steps(record)
     return tag(
         "header",
@@ -162,10 +165,11 @@ def _tiles(record: dict[str, Any]) -> Html | None:
             tiles.append(_tile("Baseline", shown(base, 3), "on the same rows"))
     rows = items(record.get("leaderboard"))
     if (at := best_row(record)) is not None:
+        tried = max(len(scored(rows)), 1)
         tiles.append(
             _tile(
                 "Best of",
-                f"{len(rows):,} model{'s' if len(rows) != 1 else ''}",
+                f"{tried:,} model{'s' if tried != 1 else ''}",
                 text(model_name(mapping(rows[at])), 36),
             )
         )

@@ -99,7 +99,7 @@ def text(value: Any, most: int = 300) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return shown(value)
+        return brief(value)
     if isinstance(value, dict):
         value = ", ".join(f"{key}={text(member, 40)}" for key, member in list(value.items())[:40])
     elif isinstance(value, list):
@@ -122,6 +122,12 @@ def shown(value: Any, digits: int = 4) -> str:
         return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(found))))
     return f"{found:,.{places}f}"
+
+
+def brief(value: Any, digits: int = 4) -> str:
+    """A number without the zeros at its end, which say nothing outside a table."""
+    found = shown(value, digits)
+    return found.rstrip("0").rstrip(".") if "." in found and "e" not in found else found
 
 
 def whole(value: Any) -> str:

@@ -10,11 +10,14 @@ from epicycle.report import (
     _bars as bars,
     _charts as charts,
     _clusters as clusters,
+    _columns as columns,
+    _comparison as comparison,
     _effects as effects,
+    _explanations as learnt,
     _planning as planning,
     _recommendations as recommendations,
+    _scores as scores,
 )
-from epicycle.report._bars import sparkline
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, shown, text, whole
 from epicycle.report._svg import span_of
@@ -26,11 +29,13 @@ from epicycle.report._wording import (
     found_table,
     greater_is_better,
     headline,
+    interval_words,
     metric_label,
     model_name,
+    restriction_words,
 )
 
-_COLUMNS, _FOLDED, _WARNINGS = 100, 12, 40
+_WARNINGS = 40
 _RANK = {"critical": 0, "error": 0, "high": 0, "medium": 1, "warning": 1, "low": 2, "info": 2}
 
 
@@ -38,7 +43,13 @@ def data(record: dict[str, Any]) -> Html | None:
     """Size, warnings, plan and profile."""
     summary, profiles = mapping(record.get("data")), [mapping(row) for row in items(record.get("columns"))]
     warned = [mapping(entry) for entry in items(record.get("warnings"))]
-    return _all(_summary(summary), _warned(warned), _plan(record.get("plan")), _profiles(profiles))
+    return _all(
+        _summary(summary),
+        _warned(warned),
+        _grid(columns.target(record, profiles), columns.missing(profiles), columns.correlations(record)),
+        _plan(record.get("plan")),
+        columns.listed(profiles),
+    )
 
 
 def _summary(summary: dict[str, Any]) -> Html | None:
@@ -114,46 +125,9 @@ def _plan(plan: Any) -> Html | None:
     return joined(tag("h3", "Encoding of the columns"), body)
 
 
-def _profiles(profiles: list[dict[str, Any]]) -> Html | None:
-    if not profiles:
-        return None
-    # Columns with warnings come first where not all can be shown.
-    order = sorted(profiles, key=lambda row: not items(row.get("warnings"))) if len(profiles) > _COLUMNS else profiles
-    kept = order[:_COLUMNS]
-    rows: list[list[Child]] = []
-    for row in kept:
-        missing = number(row.get("missing"))
-        warned = "; ".join(text(entry, 120) for entry in items(row.get("warnings"))[:3])
-        notes = tag("small", warned, class_="params alert") if warned else None
-        spark = sparkline(mapping(row.get("sketch")), text(row.get("name"), 60))
-        rows.append(
-            [
-                joined(tag("strong", clipped(row.get("name"), 32)), notes),
-                clipped(row.get("kind"), 24),
-                spark or DASH,
-                DASH
-                if missing is None
-                else "0"
-                if missing == 0
-                else f"{missing:.1%}"
-                if missing >= 0.001
-                else "< 0.1%",
-                whole(row.get("distinct")),
-                clipped(row.get("treatment"), 80),
-            ]
-        )
-    heads = ["column", "kind", "distribution", "missing", "distinct", "treatment"]
-    note = ", those with warnings first" if len(profiles) > len(kept) else ""
-    body = joined(
-        table(heads, rows, numeric=(3, 4), label="columns of the data"), more(len(profiles) - len(kept), "columns")
-    )
-    if len(kept) > _FOLDED:  # the sections after the data matter more than the thirtieth column
-        body = tag("details", tag("summary", f"Show {len(kept)} columns"), body)
-    return joined(tag("h3", f"Columns{note}"), body)
-
-
 Section = Callable[[dict[str, Any]], Html | None]
 _LEADERBOARD, _SCRIPT, _SETTINGS = 15, 40_000, 40
+_INTERRUPTED = "An interrupt ended the search before its time."
 
 
 def _grid(*figures: Html | None) -> Html | None:
@@ -185,12 +159,16 @@ def models(record: dict[str, Any]) -> Html | None:
     best, baseline = best_row(record), mapping(record.get("baseline"))
     base = number(baseline.get("score_mean"))
     sign = -1 if greater else 1
-    order = sorted(
-        range(len(rows)),
-        key=lambda i: (i != best, (s := number(rows[i].get("score_mean"))) is None, sign * (s or 0.0), i),
-    )
+
+    def rank(i: int) -> tuple[Any, ...]:
+        """The best first; then by the rows and folds of the score, so that neighbours can be compared."""
+        score = number(rows[i].get("score_mean"))
+        size = [-(number(rows[i].get(key)) or 0.0) for key in ("rows", "n_folds")]
+        return (i != best, score is None, *size, sign * (score or 0.0), i)
+
+    order = sorted(range(len(rows)), key=rank)
     kept = order[:_LEADERBOARD]
-    columns = [
+    heads = [
         "",
         "model",
         label,
@@ -217,7 +195,7 @@ def models(record: dict[str, Any]) -> Html | None:
         ]
         lines.append([*line, clipped(row.get("status"), 40)] if with_status else line)
     if with_status:
-        columns.append("status")
+        heads.append("status")
     direction = "larger is better" if greater else "smaller is better"
     caption = (
         f"Every model was scored on rows that it was not fitted to: {label}, {direction}. Whiskers are two standard "
@@ -226,9 +204,15 @@ def models(record: dict[str, Any]) -> Html | None:
     if base is not None:
         name = f" ({text(baseline['name'], 60)})" if baseline.get("name") else ""
         caption += f" The vertical line is the baseline{name}, {shown(base)}."
+    chosen = text(mapping(rows[best]).get("method") or model_name(mapping(rows[best])), 60) if best is not None else ""
+    cost = restriction_words(mapping(record.get("restriction")), chosen)
     return _all(
         _lead(caption),
-        table(columns, lines, numeric=(0, 2, 3, 5, 6), label="leaderboard", marked=0 if best is not None else None),
+        tag("p", cost, class_="verdict") if cost else None,
+        tag("p", "An interrupt ended the search before its time.", class_="quiet")
+        if record.get("interrupted")
+        else None,
+        table(heads, lines, numeric=(0, 2, 3, 5, 6), label="leaderboard", marked=0 if best is not None else None),
         more(len(rows) - len(kept), "models"),
         _grid(search),
     )
@@ -260,14 +244,19 @@ def quality(record: dict[str, Any]) -> Html | None:
         method = text(test.get("method"), 80).replace("_", " ") if test.get("method") else ""
         if method:
             lines.append(joined(tag("span", f"Method of the interval: {method}.", class_="quiet")))
+    if interval := interval_words(mapping(record.get("prediction_interval"))):
+        lines.append(joined(interval))
     figures = _grid(
+        scores.predicted(mapping(curves.get("predictions"))),
         charts.calibration(mapping(curves.get("calibration"))),
         bars.confusion(mapping(curves.get("confusion"))),
         charts.roc(mapping(curves.get("roc"))),
         charts.precision_recall(mapping(curves.get("precision_recall"))),
+        scores.gain(mapping(curves.get("gain"))),
+        scores.lift(mapping(curves.get("gain"))),
         charts.residuals(mapping(curves.get("residuals"))),
     )
-    return _all(*(tag("p", words) for words in lines), figures)
+    return _all(*(tag("p", words) for words in lines), scores.metrics(record), figures, scores.classes(record))
 
 
 # ---------------------------------------------------------------- proof
@@ -309,8 +298,8 @@ def limits(record: dict[str, Any]) -> Html | None:
 
 def _curve_of(finding: dict[str, Any]) -> dict[str, Any]:
     """The learning curve out of the table of a finding."""
-    columns = mapping(finding.get("table"))
-    against = items(columns.get("against"))
+    found = mapping(finding.get("table"))
+    against = items(found.get("against"))
     rows = [i for i, name in enumerate(against) if name == "rows"]
     named = {
         "sizes": "value",
@@ -322,7 +311,7 @@ def _curve_of(finding: dict[str, Any]) -> dict[str, Any]:
     return {
         key: [values[i] for i in rows if i < len(values)]
         for key, name in named.items()
-        if (values := items(columns.get(name)))
+        if (values := items(found.get(name)))
     }
 
 
@@ -351,8 +340,8 @@ def importances(record: dict[str, Any]) -> Html | None:
         axis=f"{label} lost",
         description=f"Importances of {len(entries)} features.",
     )
-    columns = mapping(ablation.get("table"))
-    named = (items(columns.get(key)) for key in ("component", "drop", "drop_error"))
+    found = mapping(ablation.get("table"))
+    named = (items(found.get(key)) for key in ("component", "drop", "drop_error"))
     parts = _ranked(zip(*named, strict=False))
     second = bars.in_rows(
         "ablation",
@@ -380,8 +369,8 @@ def error_slices(record: dict[str, Any]) -> Html | None:
     slices = finding_of(record, "slices")
     if not slices:
         return None
-    columns = mapping(slices.get("table"))
-    names = [items(columns.get(key)) for key in ("slice", "above_rest", "lower", "upper")]
+    found = mapping(slices.get("table"))
+    names = [items(found.get(key)) for key in ("slice", "above_rest", "lower", "upper")]
     entries = [(rule, number(a), number(b), number(c)) for rule, a, b, c in zip(*names, strict=False)]
     drawn = bars.in_rows(
         "slices",
@@ -437,6 +426,7 @@ def reproduce(record: dict[str, Any]) -> Html | None:
 
 #: Anchor, name in the table of contents, heading, and the function of the body.
 SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
+    ("comparison", "Side by side", "Two runs side by side", comparison.side_by_side),
     ("data", "Data", "The data", data),
     ("identification", "Identification", "Why this is an effect", effects.identification),
     ("estimates", "Estimates", "Estimates side by side", effects.estimates),
@@ -458,9 +448,11 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("fit", "Certificate", "Certificate of the fit", recommendations.convergence),
     ("models", "Leaderboard", "Leaderboard", models),
     ("quality", "Test score", "Test score", quality),
+    ("groups", "Groups", "Rates by group", scores.groups),
     ("proof", "Certificate", "Certificate of the fit", proof),
     ("limits", "Diagnoses", "Diagnoses", limits),
     ("earned", "Importances", "Importances and ablation", importances),
+    ("learnt", "Explanations", "What the model has learnt", learnt.explanations),
     ("fails", "Error slices", "Slices with high errors", error_slices),
     ("threshold", "Threshold", "Threshold", threshold),
     ("reproduce", "Reproduce", "Reproduce", reproduce),

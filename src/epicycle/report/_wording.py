@@ -98,7 +98,8 @@ def headline(record: dict[str, Any]) -> list[Html]:
     rows = items(record.get("leaderboard"))
     if (at := best_row(record)) is not None:
         winner = tag("strong", text(model_name(mapping(rows[at])), 80))
-        beaten = f" is the best of {len(rows):,} candidates." if len(rows) > 1 else " was fitted."
+        tried = len(scored(rows))
+        beaten = f" is the best of {tried:,} candidates." if tried > 1 else " was fitted."
         size = ""
         if data.get("rows") is not None:
             size = f" from {whole(data['rows'])} rows"
@@ -139,6 +140,43 @@ def certified(certificate: dict[str, Any]) -> tuple[str, Html]:
         tag("strong", "No, the optimiser did not converge. "),
         measured,
         " More iterations, another solver or scaled features may give a better model.",
+    )
+
+
+def scored(rows: list[Any]) -> list[dict[str, Any]]:
+    """The candidates that have a score."""
+    return [row for row in map(mapping, rows) if number(row.get("score_mean")) is not None]
+
+
+def interval_words(interval: dict[str, Any]) -> str:
+    """The prediction intervals of a regression, and how many of the test rows they hold."""
+    width, held = number(interval.get("half_width")), number(interval.get("coverage"))
+    level, rows = number(interval.get("level")), number(interval.get("rows"))
+    if width is None or held is None or level is None:
+        return ""
+    expected = ""
+    if rows:
+        # Two standard errors of the share of so many rows.
+        error = 2 * (level * (1 - level) / rows) ** 0.5
+        expected = ", as they should" if abs(held - level) <= error else f", where {level:.0%} were expected"
+    return f"Prediction intervals at {level:.0%}: +- {shown(width)}, which hold {held:.1%} of the test rows{expected}."
+
+
+def restriction_words(restriction: dict[str, Any], chosen: str) -> str:
+    """What it costs to keep to a model that can be read."""
+    name, score, here = text(restriction.get("name"), 60), restriction.get("score"), restriction.get("score_chosen")
+    cost, error = number(restriction.get("cost")), number(restriction.get("cost_se"))
+    if cost is None:
+        return ""
+    if cost <= 0:
+        return (
+            f"{chosen} can be read, and nothing is lost by it: the best other model, {name}, scores {shown(score)} on "
+            f"the same folds, against {shown(here)}."
+        )
+    doubt = "" if error is None else f", by {shown(cost, 3)} with a standard error of {shown(error, 2)}"
+    return (
+        f"{chosen} can be read; the best model that cannot, {name}, scores {shown(score)} instead of {shown(here)} on "
+        f"the same folds{doubt}."
     )
 
 

@@ -76,17 +76,13 @@ def calibration(
         raise ParameterError(f"level={level!r}; expected a number between 0 and 1")
     out: CalibrationCurve = {"predicted": [], "observed": [], "lower": [], "upper": [], "counts": []}
     found: list[tuple[float, ...]] = []
-    z = float(ndtri(0.5 + level / 2))
     for part in _equal_parts(p, bins):
         v = w[part]
         if v.sum() == 0:
             continue
         observed, n = float(v @ truth[part] / v.sum()), float(v.sum() ** 2 / (v @ v))
-        # Wilson's interval, which stays inside [0, 1] and is not empty at shares of 0 and 1.
-        middle = (observed + z * z / (2 * n)) / (1 + z * z / n)
-        reach = z / (1 + z * z / n) * np.sqrt(observed * (1 - observed) / n + (z / (2 * n)) ** 2)
-        low, high = max(middle - float(reach), 0.0), min(middle + float(reach), 1.0)
-        found.append((float(v @ p[part] / v.sum()), observed, min(low, observed), max(high, observed), len(part)))
+        low, high = wilson(observed, n, level)
+        found.append((float(v @ p[part] / v.sum()), observed, low, high, len(part)))
     out["predicted"], out["observed"], out["lower"], out["upper"] = ([row[i] for row in found] for i in range(4))
     out["counts"] = [int(row[4]) for row in found]
     return out
@@ -316,6 +312,16 @@ def importances(names: Sequence[Any], values: Any, *, most: int = 200) -> list[I
 
 
 # ---------------------------------------------------------------- shared
+
+
+def wilson(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a share of n rows, which stays inside [0, 1] and is not empty at its ends."""
+    if n <= 0:
+        return 0.0, 1.0
+    z = float(ndtri(0.5 + level / 2))
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2))
+    return min(max(middle - reach, 0.0), share), max(min(middle + reach, 1.0), share)
 
 
 def _or_none(value: Any) -> float | None:

@@ -30,10 +30,12 @@ class Sketch(TypedDict, total=False):
     edges: Numbers
     levels: Sequence[str]
     counts: Numbers
+    other: Number  # rows of all other levels
+    quantiles: Numbers  # least, quartiles, greatest
 
 
 class ColumnProfile(TypedDict, total=False):
-    """One column of the data."""
+    """One column of the data; `association` is the share of the target that it explains alone."""
 
     name: str
     kind: str
@@ -42,6 +44,7 @@ class ColumnProfile(TypedDict, total=False):
     treatment: str
     warnings: Sequence[str]
     sketch: Sketch
+    association: Number
 
 
 class Warned(TypedDict, total=False):
@@ -160,6 +163,36 @@ class ResidualBands(TypedDict, total=False):
     counts: Numbers
 
 
+class ClassScore(TypedDict, total=False):
+    """Precision, recall and F1 of a class, with the 95% intervals of the first two."""
+
+    name: str
+    rows: Number
+    precision: Number
+    recall: Number
+    f1: Number
+    precision_interval: Numbers
+    recall_interval: Numbers
+
+
+class GainCurve(TypedDict, total=False):
+    """Share of the positives among the rows with the largest scores, and how many times that of all rows."""
+
+    rows: Numbers
+    found: Numbers
+    lift: Numbers
+    prevalence: Number
+
+
+class Predictions(TypedDict, total=False):
+    """Targets and predictions of some test rows."""
+
+    actual: Numbers
+    predicted: Numbers
+    rows: int
+    half_width: Number
+
+
 class Importance(TypedDict, total=False):
     """Loss of score without a feature."""
 
@@ -207,6 +240,9 @@ class Curves(TypedDict, total=False):
     precision_recall: PrecisionRecallCurve
     confusion: ConfusionCounts
     residuals: ResidualBands
+    class_scores: Sequence[ClassScore]
+    gain: GainCurve
+    predictions: Predictions
     importances: Sequence[Importance]
     learning_curve: LearningCurve
     threshold: ThresholdCurve
@@ -389,6 +425,13 @@ class Record(TypedDict, total=False):
     metric: Metric
     score_name: str
     test: HeldOutScore
+    tests: Mapping[str, Mapping[str, Any]]  # HeldOutScore with "label" and "reading", by metric
+    prediction_interval: Mapping[str, Any] | None  # "level", "half_width", "coverage", "rows"
+    restriction: Mapping[str, Any] | None  # "name", "score", "score_chosen", "cost", "cost_se"
+    interrupted: bool
+    correlations: Mapping[str, Any]  # "names", "values"
+    explanations: Mapping[str, Any]  # "partial_dependence", "contributions"
+    groups: Mapping[str, Any] | None  # "column", "rates", "groups", "verdict"
     certificate: CertificateRecord
     findings: Sequence[FindingRecord]
     curves: Curves
@@ -397,5 +440,6 @@ class Record(TypedDict, total=False):
     planning: PlanningRecord
     recommendations: RecommendationRecord
     anomalies: AnomalyRecord
+    comparison: Mapping[str, Any]  # "runs" of "name" and "record", "verdict"
     environment: Mapping[str, Any]
     reproduce: str

@@ -23,6 +23,8 @@ from epicycle.core._random import stream
 
 #: Bars of a histogram and levels of a category in a sketch: what a cell of the report has room for.
 _SKETCH_BINS, _SKETCH_LEVELS = 24, 10
+#: Different whole numbers that are shown one by one.
+_FEW_VALUES = 10
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class ColumnProfile:
 
     sketch : ``{"edges": ..., "counts": ...}`` of numbers and dates, ``{"levels": ..., "counts": ..., "other": ...}`` of
         categories; empty where there is nothing to show.
+    association : share of the target that the column explains on its own; None where that is not known.
     """
 
     name: str
@@ -51,6 +54,7 @@ class ColumnProfile:
     treatment: str
     warnings: list[str] = field(default_factory=list)
     sketch: dict[str, Any] = field(default_factory=dict)
+    association: float | None = None
 
 
 def profile_columns(
@@ -80,7 +84,7 @@ def profile_columns(
             int(table[name].null_count),
             distinct_values(column),
             treatment,
-            sketch=sketch_of(column, found.kind),
+            sketch=_sketch_of_few(column) or sketch_of(column, found.kind),
         )
         if found.warning and role is None and name not in drop:
             profile.warnings.append(found.warning)
@@ -149,6 +153,17 @@ def sketch_of(column: Any, kind: str) -> dict[str, Any]:
             "other": int(sum(c for c, _ in pairs[_SKETCH_LEVELS:])),
         }
     return {}
+
+
+def _sketch_of_few(column: Any) -> dict[str, Any]:
+    """The levels of whole numbers that have few different values; empty for other columns."""
+    if not pa.types.is_integer(column.type):
+        return {}
+    counts = column.drop_null().value_counts()
+    if not 1 < len(counts) <= _FEW_VALUES:
+        return {}
+    pairs = sorted(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
+    return {"levels": [str(value) for value, _ in pairs], "counts": [count for _, count in pairs], "other": 0}
 
 
 _LEAK_BINS = 64

@@ -87,7 +87,8 @@ class Batches:
 
     def _next(self) -> list[_Request]:
         """The requests of the next batch, those that nobody waits for any more left out."""
-        batch, rows = [], 0
+        batch: list[_Request] = []
+        rows = 0
         while self._waiting and (not batch or rows + self._waiting[0].table.num_rows <= self._most_rows):
             request = self._waiting.pop(0)
             self._rows_waiting -= request.table.num_rows

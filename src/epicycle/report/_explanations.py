@@ -1,0 +1,123 @@
+"""What the model has learnt: partial dependence, and contributions of the columns to single predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from epicycle.report import _bars as bars
+from epicycle.report._markup import Html, joined, tag
+from epicycle.report._plain import items, mapping, number, numbers, shown, text
+from epicycle.report._svg import Canvas, figure, span_of
+
+_FIGURES = 8
+
+
+def explanations(record: dict[str, Any]) -> Html | None:
+    """The section."""
+    found = mapping(record.get("explanations"))
+    curves = [
+        made
+        for i, curve in enumerate(items(found.get("partial_dependence"))[:_FIGURES])
+        if (made := dependence(mapping(curve), i))
+    ]
+    falls = mapping(found.get("contributions"))
+    rows = [
+        made
+        for i, row in enumerate(items(falls.get("rows"))[:_FIGURES])
+        if (made := waterfall(mapping(row), i)) is not None
+    ]
+    summary = _summary(falls)
+    if not curves and not rows and summary is None:
+        return None
+    parts: list[Html | None] = []
+    if curves:
+        note = (
+            "All rows are given the same value of the column, one value after the other: the mean prediction says what "
+            "the model has learnt of it. Thin lines are single rows; where they cross, the column works together with "
+            "others. What is learnt is no effect: it may stand for a column that is not there."
+        )
+        parts += [tag("h3", "Partial dependence"), tag("p", note, class_="quiet"), tag("div", curves, class_="figures")]
+    if rows or summary is not None:
+        note = (
+            "From the mean prediction to that of a row: what each column adds (Shapley values by sampled orders, "
+            "against training rows). Whiskers are two standard errors of the sampling."
+        )
+        drawn = [one for one in (summary, *rows) if one is not None]
+        parts += [tag("h3", "Contributions"), tag("p", note, class_="quiet"), tag("div", drawn, class_="figures")]
+    return joined(parts)
+
+
+def dependence(curve: dict[str, Any], i: int) -> Html | None:
+    """The mean prediction by the value of a column."""
+    name, of = text(curve.get("name"), 40), text(curve.get("of"), 40)
+    mean, error = numbers(curve.get("mean")), numbers(curve.get("error"))
+    if levels := [text(level, 40) for level in items(curve.get("levels"))]:
+        rows = [
+            (level, m, None if m is None or e is None else m - 2 * e, None if m is None or e is None else m + 2 * e)
+            for level, m, e in zip(levels, mean, error, strict=False)
+        ]
+        return bars.in_rows(
+            f"dependence-{i}",
+            name,
+            "",
+            sorted(rows, key=lambda row: -(row[1] if row[1] is not None else float("-inf"))),
+            axis=f"mean {of}",
+            bar=False,
+            zero=False,
+            description=f"Mean {of} by {len(levels)} levels of {name}.",
+        )
+    x = numbers(curve.get("x"))
+    if sum(a is not None and b is not None for a, b in zip(x, mean, strict=False)) < 2:
+        return None
+    lines = [numbers(line) for line in items(curve.get("lines"))[:20]]
+    canvas = Canvas(span_of(x, pad=0.02), span_of(mean, *lines), height=230)
+    canvas.axes(name, f"mean {of}")
+    for line in lines:
+        canvas.line(x, line, "grey", kind="faint")
+    canvas.line(x, mean, "blue")
+    titles = [f"{name} {shown(a)}: {shown(m)}" for a, m in zip(x, mean, strict=False)]
+    canvas.points(x, mean, "blue", titles, r=2.6)
+    return figure(
+        canvas,
+        f"dependence-{i}",
+        name,
+        "",
+        description=f"Mean {of} by {name}, {len(x)} values.",
+        keys=[("blue", "mean"), ("grey", "single rows")] if lines else [("blue", "mean")],
+    )
+
+
+def waterfall(row: dict[str, Any], i: int) -> Html | None:
+    """Contributions to the prediction of a row."""
+    entries = []
+    for part in map(mapping, items(row.get("contributions"))):
+        value, error = number(part.get("mean")), number(part.get("se"))
+        ends = (None, None) if value is None or error is None else (value - 2 * error, value + 2 * error)
+        entries.append((f"{text(part.get('name'), 60)} = {text(part.get('value'), 40)}", value, *ends))
+    of = text(row.get("of"), 40)
+    return bars.in_rows(
+        f"row-{i}",
+        text(row.get("title"), 80),
+        f"{of} goes from {shown(row.get('start'), 3)} to {shown(row.get('end'), 3)}; the target is "
+        f"{text(row.get('target'), 40)}.",
+        entries,
+        axis=f"added to {of}",
+        description=f"Contributions of {len(entries)} columns.",
+    )
+
+
+def _summary(falls: dict[str, Any]) -> Html | None:
+    entries = []
+    for part in map(mapping, items(falls.get("summary"))):
+        value, error = number(part.get("mean")), number(part.get("se"))
+        ends = (None, None) if value is None or error is None else (value - 2 * error, value + 2 * error)
+        entries.append((text(part.get("name"), 60), value, *ends))
+    n = number(falls.get("summary_rows"))
+    return bars.in_rows(
+        "contributions",
+        "Mean size of the contributions",
+        f"Over {shown(n)} test rows: how far each column moves a prediction, in either direction.",
+        entries,
+        axis=f"mean size, {text(falls.get('of'), 40)}",
+        description=f"Mean contributions of {len(entries)} columns.",
+    )

@@ -1,0 +1,228 @@
+"""What a report of a training run shows: columns, scores of classes, gain, groups, explanations, two runs."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from parsed_page import parsed
+from sklearn.metrics import precision_recall_fscore_support, r2_score
+
+import epicycle as ep
+from epicycle import report
+from epicycle.automl._explanations import Explained, partial_dependence, waterfalls
+from epicycle.automl.checks._correlations import rank_correlations
+from epicycle.automl.checks._group_rates import group_rates
+from epicycle.cli import main
+from epicycle.cli._report import curves_of
+from epicycle.exceptions import DataError
+from epicycle.report._score_tables import class_scores, gain
+from epicycle.report.curves import wilson
+
+
+def houses(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    area, rooms = rng.gamma(4.0, 30.0, n), rng.integers(1, 8, n)
+    place = rng.choice(["town", "coast", "hills"], n, p=[0.6, 0.3, 0.1])
+    price = 1_000 * area * (1 + (place == "coast")) + 5_000 * rooms + 10_000 * rng.normal(size=n)
+    return pa.table(
+        {
+            "area": pa.array(area, mask=rng.random(n) < 0.05),
+            "rooms": rooms,
+            "place": place.tolist(),
+            "owner": rng.choice(["a", "b"], n).tolist(),
+            "price": price,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def run():
+    with pytest.MonkeyPatch.context() as patch:  # time for the explanations, also on a loaded machine
+        patch.setattr("epicycle.automl._job._DIAGNOSES_SHARE", 0.8)
+        return ep.train(houses(), "price", time=8, models=["ridge", "gradientboosting"], group_report="place")
+
+
+@pytest.fixture(scope="module")
+def page(run, tmp_path_factory):
+    from epicycle.cli._report import report_files
+
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    report_files(run)["report.html"](path)
+    return path.read_text()
+
+
+def test_the_page_shows_scores_columns_and_explanations(run, page):
+    parsed(page)
+    assert len(page.encode()) < 1_500_000
+    for name in (
+        "predicted",
+        "residuals",
+        "correlations",
+        "missing",
+        "importances",
+        "dependence-0",
+        "row-0",
+        "column-0",
+    ):
+        assert f'data-figure="{name}"' in page, name
+    for words in (
+        "All metrics",
+        "root mean squared error",
+        "Prediction intervals at 90%",
+        "Rates by group",
+        "The target",
+    ):
+        assert words in page
+    assert set(run.tests) >= {"r2", "rmse", "mae"}
+    kept = {profile.name: profile.association for profile in run.profile}
+    assert kept["area"] > kept["owner"]
+    assert kept["price"] is None
+
+
+def test_the_notebook_form_is_short_and_closed(run):
+    shown = run._repr_html_()
+    assert len(shown) < 20_000
+    assert "root mean squared error" in shown
+    assert shown.count("<div") == shown.count("</div")
+    assert "<script" not in shown
+
+
+def test_partial_dependence_is_the_mean_over_rows_with_the_value():
+    table = houses()
+    kinds = {"area": "number", "rooms": "number", "place": "category", "owner": "category", "price": "target"}
+    model = ep.TableModel(ep.GradientBoostingRegressor(n_estimators=30, random_state=0), kinds).fit(table)
+    explained = Explained(model, table, table["price"].to_numpy(), None)
+    found = {one["name"]: one for one in partial_dependence(explained, ["rooms", "place", "area"], kinds, 0)}
+    rows = found["rooms"]["rows"]
+    assert rows == 200
+    some = table.take(pa.array(np.random.default_rng(0).permutation(400)[:200]))  # other rows: close, not equal
+    for value, mean in zip(found["rooms"]["x"], found["rooms"]["mean"], strict=True):
+        changed = some.set_column(1, "rooms", pa.array(np.full(200, int(value))))
+        assert mean == pytest.approx(model.predict(changed).mean(), rel=0.15)
+    assert dict(zip(found["place"]["levels"], found["place"]["mean"], strict=True))["coast"] == max(
+        found["place"]["mean"]
+    )
+    assert found["area"]["mean"][-1] > found["area"]["mean"][0]
+    falls = waterfalls(explained, np.arange(400) + 1_000, table, 30.0, 0)
+    assert [row["title"].split(",")[0] for row in falls["rows"]] == ["Typical row", "Best row", "Worst row"]
+    losses = (model.predict(table) - table["price"].to_numpy()) ** 2
+    assert falls["rows"][2]["title"].endswith(f"number {1_000 + int(losses.argmax()):,} of the file")
+    for row in falls["rows"]:
+        total = row["start"] + sum(part["mean"] for part in row["contributions"])
+        assert total == pytest.approx(row["end"])  # four columns: none is left out
+    assert falls["summary"][0]["name"] in ("area", "place")
+
+
+def test_scores_of_classes_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, q = rng.choice(list("abc"), 300), rng.choice(list("abc"), 300)
+    found = class_scores(report.curves.confusion(y, q))
+    for k, key in enumerate(("precision", "recall", "f1", "rows")):
+        expected = precision_recall_fscore_support(y, q)[k]
+        assert [row[key] for row in found] == pytest.approx(expected.tolist())
+    assert found[0]["recall_interval"] == pytest.approx(wilson(found[0]["recall"], found[0]["rows"]))
+    lone = class_scores({"labels": ["a", "b"], "counts": [[3, 0], [2, 0]]})
+    assert (lone[1]["precision"], lone[1]["recall"], lone[1]["f1"]) == (None, 0.0, 0.0)
+
+
+def test_wilson_holds_the_share_as_often_as_it_says():
+    n, p = 40, 0.15
+    from scipy.stats import binom
+
+    held = sum(binom.pmf(k, n, p) for k in range(n + 1) if wilson(k / n, n)[0] <= p <= wilson(k / n, n)[1])
+    assert 0.93 < held < 0.97
+    assert wilson(0.0, 10)[0] == 0.0 < wilson(0.0, 10)[1]
+    assert wilson(1.0, 10)[1] == 1.0 > wilson(1.0, 10)[0]
+
+
+def test_gain_and_lift_count_the_positives_among_the_first_rows():
+    rng = np.random.default_rng(1)
+    score = rng.random(5_000)
+    positive = rng.random(5_000) < score**3
+    found = gain(positive, score)
+    order = np.argsort(-score)
+    for rows, share, lift in zip(found["rows"], found["found"], found["lift"], strict=True):
+        first = positive[order[: round(rows * 5_000)]].sum()
+        assert share == pytest.approx(first / positive.sum())
+        assert lift is None or lift == pytest.approx(share / rows)
+    assert found["prevalence"] == pytest.approx(positive.mean())
+    assert gain(positive, np.zeros(5_000))["found"] == [0.0, 1.0]  # ties are one step
+    with pytest.raises(DataError, match="one class only"):
+        gain(np.ones(5, bool), np.arange(5.0))
+
+
+def test_rates_by_group_are_those_of_the_groups_and_their_intervals():
+    rng = np.random.default_rng(2)
+    sex = rng.choice(["f", "m"], 600)
+    y = np.where(rng.random(600) < 0.3, "yes", "no")
+    q = np.where(sex == "f", "yes", y)
+    found = group_rates(pa.table({"sex": sex.tolist()}), "sex", y, q, np.array(["no", "yes"]))
+    rates = {row["group"]: row["rates"] for row in found["groups"]}
+    assert rates["m"]["accuracy"]["value"] == 1.0
+    assert rates["f"]["accuracy"]["value"] == pytest.approx((y[sex == "f"] == "yes").mean())
+    assert rates["f"]["predicted yes"]["value"] == 1.0
+    assert rates["f"]["false alarms"]["value"] == 1.0
+    assert rates["m"]["false alarms"]["value"] == 0.0
+    assert "accuracy: " in found["verdict"]
+    assert "yes found" not in found["verdict"]
+    ages = pa.table({"age": rng.normal(40, 10, 600)})
+    four = group_rates(ages, "age", rng.normal(size=600), np.zeros(600), None)
+    assert sum(row["rows"] for row in four["groups"]) == 600
+    assert len(four["groups"]) == 4
+    assert "No two groups" in four["verdict"]
+    with pytest.raises(DataError, match="group_report='agee'"):
+        ep.train(houses(), "price", time=1, group_report="agee")
+
+
+def test_rank_correlations_are_spearmans():
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 3))
+    X[:, 1] += X[:, 0]
+    X[::7, 2] = np.nan
+    y = np.exp(X[:, 0])
+    found = rank_correlations(X, ["a", "b", "c"], [], {"b": 0.5}, ("y", y))
+    assert found["names"] == ["y", "b", "a", "c"]
+    at = {name: k for k, name in enumerate(found["names"])}
+    assert found["values"][at["y"]][at["a"]] == 1.0
+    known = ~np.isnan(X[:, 2])
+    assert found["values"][at["b"]][at["c"]] == pytest.approx(spearmanr(X[known, 1], X[known, 2])[0], abs=1e-4)
+    assert rank_correlations(X, ["a", "b", "c"], [0, 1, 2], {}, None) == {}
+
+
+def test_curves_of_two_classes_have_gain_and_classes():
+    rng = np.random.default_rng(4)
+    p = rng.random(200)
+    y = np.where(rng.random(200) < p, "yes", "no")
+    responses = {"predict": np.where(p > 0.5, "yes", "no"), "predict_proba": np.column_stack([1 - p, p])}
+    found = curves_of(y, responses, np.array(["no", "yes"]), None)
+    assert {"gain", "class_scores", "confusion", "roc"} <= set(found)
+    parsed(report.html({"curves": found}))
+    numbers = curves_of(p, {"predict": p + 0.1 * rng.normal(size=200)}, None, None, 0.2)
+    assert r2_score(numbers["predictions"]["actual"], numbers["predictions"]["predicted"]) > 0.5
+    assert numbers["predictions"]["half_width"] == 0.2
+
+
+def test_two_runs_side_by_side(tmp_path, capsys):
+    path = tmp_path / "houses.parquet"
+    pa.parquet.write_table(houses(), path)
+    for name, models in (("straight", "ridge"), ("boosted", "gradientboosting")):
+        arguments = ["train", str(path), "--target", "price", "--time", "1.5", "--models", models]
+        assert main([*arguments, "--out", str(tmp_path / name)]) == 0
+    capsys.readouterr()
+    out = tmp_path / "both"
+    runs = [str(tmp_path / "straight"), str(tmp_path / "boosted" / "report.json")]
+    assert main(["report", "--compare", *runs, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "boosted is better than straight" in said or "cannot be distinguished" in said
+    page = (out / "report.html").read_text()
+    parsed(page)
+    assert "Two runs side by side" in page
+    assert "Importances in straight" in page
+    assert "On the 80 test rows of both" in page
+    record = json.loads((out / "report.json").read_text())
+    assert [one["name"] for one in record["comparison"]["runs"]] == ["straight", "boosted"]
+    assert main(["report", "--compare", str(tmp_path), runs[0]]) == 2
+    assert "expected the folder of a run" in capsys.readouterr().err
