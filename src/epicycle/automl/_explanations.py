@@ -1,4 +1,4 @@
-"""What the model has learnt and why it predicts what it does: partial dependence, and contributions to single rows.
+"""Partial dependence of the columns of a model, contributions of the columns to single rows, and the worst rows.
 
 The number that is explained is the prediction of a regression, the probability of the rarer of two classes, and of more
 classes that of the class which the model predicts for the row (or, for partial dependence, of the most frequent one).
@@ -61,30 +61,31 @@ class Explained:
         wanted = self.label if label is None else label
         if hasattr(self.model, "predict_proba"):
             at = int(np.flatnonzero(np.asarray(self.model.classes_) == wanted)[0])
-            return np.asarray(self.model.predict_proba(table))[:, at]
-        return (np.asarray(self.model.predict(table)) == wanted).astype(np.float64)
+            return np.ascontiguousarray(np.asarray(self.model.predict_proba(table))[:, at], dtype=np.float64)
+        return np.asarray(np.asarray(self.model.predict(table)) == wanted, dtype=np.float64)
 
     def seconds_per_row(self) -> float:
         """Time of a prediction, measured."""
         part = self.table.slice(0, min(200, self.table.num_rows))
         began = time.perf_counter()
         self.predict(part)
-        return (time.perf_counter() - began) / max(part.num_rows, 1)
+        seconds, rows = time.perf_counter() - began, max(int(part.num_rows), 1)
+        return seconds / rows
 
     def losses(self) -> np.ndarray:
         """The loss of each row: squared error, or minus the logarithm of the probability of its class."""
         if self.classes is None:
-            return (self.predict(self.table) - self.y) ** 2
+            return np.asarray((self.predict(self.table) - self.y) ** 2, dtype=np.float64)
         if hasattr(self.model, "predict_proba"):
             p = np.asarray(self.model.predict_proba(self.table))
             return np.asarray(row_losses("log_loss", self.y, p, np.asarray(self.model.classes_)))
-        return (np.asarray(self.model.predict(self.table)) != self.y).astype(np.float64)
+        return np.asarray(np.asarray(self.model.predict(self.table)) != self.y, dtype=np.float64)
 
 
 def partial_dependence(
     explained: Explained, names: Sequence[str], kinds: dict[str, str], seed: int
 ) -> list[dict[str, Any]]:
-    """How the mean prediction changes with each column, and the lines of some rows (individual expectations)."""
+    """The mean prediction by the value of each column, and the lines of some rows (individual expectations)."""
     table = explained.table
     rows = stream(seed, "partial dependence").permutation(table.num_rows)[:_ROWS]
     some = table.take(pa.array(rows))
@@ -141,7 +142,7 @@ def _one_dependence(
 
 def _is_text(table: pa.Table, name: str) -> bool:
     kind = table.schema.field(name).type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
 
 
 def waterfalls(

@@ -1,4 +1,4 @@
-"""What a search has found: the leaderboard, the candidate for the refit, and the cost of a restriction."""
+"""The leaderboard of a search, the candidate for the refit, and the cost of a restriction."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _row(entry: Entry, candidate: Candidate, metric: Metric) -> dict[str, Any]:
 def cost_of_restriction(
     entries: Sequence[Entry], winner: Entry, may_lead: Callable[[Candidate], bool], metric: Metric
 ) -> dict[str, Any] | None:
-    """What the best of the candidates that could not be chosen scores on the folds of the winner, and the difference.
+    """Score of the best candidate that could not be chosen on the folds of the winner, and the difference.
 
     Fold by fold on the same rows, so that its standard error is that of a difference of pairs. None where no such
     candidate was evaluated on them.

@@ -1,4 +1,4 @@
-"""What the model has learnt: partial dependence, and contributions of the columns to single predictions."""
+"""Partial dependence, and contributions of the columns to single predictions."""
 
 from __future__ import annotations
 

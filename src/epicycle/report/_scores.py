@@ -158,7 +158,7 @@ def gain(curve: dict[str, Any]) -> Html | None:
 
 
 def lift(curve: dict[str, Any]) -> Html | None:
-    """How many times more positives than among rows at random."""
+    """The share of positives among the rows taken, against that of all rows."""
     x, y = numbers(curve.get("rows")), numbers(curve.get("lift"))
     if sum(a is not None and b is not None for a, b in zip(x, y, strict=False)) < 2:
         return None

@@ -160,13 +160,13 @@ def models(record: dict[str, Any]) -> Html | None:
     base = number(baseline.get("score_mean"))
     sign = -1 if greater else 1
 
-    def rank(i: int) -> tuple[Any, ...]:
+    def place(i: int) -> tuple[Any, ...]:
         """The best first; then by the rows and folds of the score, so that neighbours can be compared."""
         score = number(rows[i].get("score_mean"))
         size = [-(number(rows[i].get(key)) or 0.0) for key in ("rows", "n_folds")]
         return (i != best, score is None, *size, sign * (score or 0.0), i)
 
-    order = sorted(range(len(rows)), key=rank)
+    order = sorted(range(len(rows)), key=place)
     kept = order[:_LEADERBOARD]
     heads = [
         "",

@@ -163,7 +163,7 @@ def interval_words(interval: dict[str, Any]) -> str:
 
 
 def restriction_words(restriction: dict[str, Any], chosen: str) -> str:
-    """What it costs to keep to a model that can be read."""
+    """The cost of keeping to a model that can be read, in words."""
     name, score, here = text(restriction.get("name"), 60), restriction.get("score"), restriction.get("score_chosen")
     cost, error = number(restriction.get("cost")), number(restriction.get("cost_se"))
     if cost is None:

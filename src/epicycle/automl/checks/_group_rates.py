@@ -77,6 +77,8 @@ def _rate(values: np.ndarray, interval: str) -> dict[str, Any]:
     if n == 0:
         return {"value": None, "lower": None, "upper": None, "rows": 0}
     mean = float(values.mean())
+    low: float | None
+    high: float | None
     if interval == "share":
         low, high = wilson(mean, n)
     else:

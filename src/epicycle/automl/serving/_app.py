@@ -37,7 +37,7 @@ _LEVEL = 0.9
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may ask for.
+    """Limits of a request.
 
     max_bytes : of the body.
     max_rows : rows of one request.

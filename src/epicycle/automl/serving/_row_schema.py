@@ -141,7 +141,7 @@ class RowSchema:
 
 
 def _field(name: str, kind: str, type_name: str, levels: np.ndarray | None, median: float | None) -> Field:
-    """What a column takes, by the kind that it is read as and the type that it had in training."""
+    """The values that a column takes, by the kind that it is read as and the type that it had in training."""
     make = partial(Field, name, kind)
     shown = () if levels is None or len(levels) > _LISTED_LEVELS else tuple(map(str, levels))
     if type_name == "bool":
