@@ -86,6 +86,7 @@ FAMILIES = {
     "core.estimator._callbacks": "callbacks",
     "core.estimator._catalogue": "the list of methods",
     "data._data": "data sets and their batches",
+    "rl._schedules": "numbers that change while an agent learns, and ways to explore",
     "exceptions": "errors and warnings, named by their public module",
     "em._latent_model": "latent models and their expectations",
     "em._run_em": "climbs from one start and from several",

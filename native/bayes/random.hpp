@@ -37,6 +37,9 @@ public:
 
     double exponential() { return -std::log(uniform()); }
 
+    // The state, of which a copy goes on in the same way (but for the spare normal number).
+    const std::array<std::uint64_t, 4> &words() const { return state; }
+
 private:
     std::array<std::uint64_t, 4> state;
     double spare = 0.0;

@@ -39,6 +39,7 @@ void bind_online(nb::module_ &m);
 void bind_point_tree(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
 void bind_recommend(nb::module_ &m);
+void bind_rl(nb::module_ &m);
 void bind_robust(nb::module_ &m);
 void bind_sampling(nb::module_ &m);
 void bind_scaling(nb::module_ &m);
@@ -86,6 +87,7 @@ NB_MODULE(_native, m) {
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
          {bind_neighbors, bind_kernel_density, bind_point_tree});
     bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
+    bind("rl", "Learning by acting: temporal differences and Monte Carlo over numbered states.", {bind_rl});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
     bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});

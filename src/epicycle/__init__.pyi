@@ -32,6 +32,7 @@ from . import (
     plot as plot,
     recommend as recommend,
     report as report,
+    rl as rl,
     select as select,
     svm as svm,
     text as text,

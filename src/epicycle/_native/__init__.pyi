@@ -19,6 +19,7 @@ from epicycle._native import (
     neighbors as neighbors,
     online as online,
     recommend as recommend,
+    rl as rl,
     svm as svm,
     text as text,
     tree as tree,

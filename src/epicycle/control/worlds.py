@@ -24,6 +24,7 @@ __all__ = [
     "noisy_grid",
     "random_mdp",
     "random_pomdp",
+    "random_walk",
     "river_swim",
     "russell_norvig_grid",
     "tiger",
@@ -335,6 +336,35 @@ def river_swim(n_states: int = 6, *, discount: float = 0.95) -> MDP:
     P[n - 1, 1, n - 2 :] = 0.7, 0.3
     R[0, 0], R[n - 1, 1] = 0.005, 1.0
     return MDP(P, R, discount)
+
+
+def random_walk(n_states: int = 5, *, discount: float = 1.0) -> MDP:
+    """Walk on a line by the toss of a coin, until it ends on the left with 0 or on the right with 1.
+
+    Parameters
+    ----------
+    n_states : int, default=5
+        Places between the two ends.
+    discount : float, default=1
+        Discount.
+
+    Returns
+    -------
+    MDP
+        States 0 and n_states + 1 are the ends; there is one action. Values of place i are i / (n_states + 1).
+
+    Examples
+    --------
+    >>> from epicycle.control import policy_iteration, worlds
+    >>> policy_iteration(worlds.random_walk(4)).values.round(3).tolist()
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    n = count("n_states", n_states, low=1)
+    P, R = np.zeros((n + 2, 1, n + 2)), np.zeros(n + 2)
+    inside = np.arange(1, n + 1)
+    P[inside, 0, inside - 1] = P[inside, 0, inside + 1] = 0.5
+    R[n + 1] = 1.0
+    return MDP(P, R, discount, terminal=[0, n + 1])
 
 
 def random_mdp(

@@ -131,6 +131,19 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     ),
 }
 
+#: Agents and strategies, stored by their arguments and all that they have learnt; schedules of their arguments.
+_AGENTS = {
+    "tabular": "SARSA DoubleQLearning ExpectedSARSA MonteCarloControl MonteCarloPrediction QLearning TDPrediction",
+    "bandits": "Bandit LinUCB",
+}
+_SCHEDULES = "EpsilonGreedy ExponentialDecay LinearDecay Softmax UCB VisitDecay"
+_SMALL |= {
+    f"epicycle.rl.{name}": (f"epicycle.rl.{module}", name, _OWN)
+    for module, names in _AGENTS.items()
+    for name in names.split()
+}
+_SMALL |= {f"epicycle.rl.{name}": ("epicycle.rl._schedules", name, _DATACLASS) for name in _SCHEDULES.split()}
+
 #: The families and links of generalized linear models, stored by their parameters.
 _GLM = {
     "families": "Binomial Exponential Gamma Gaussian InverseGaussian Multinomial NegativeBinomial Poisson Tweedie",

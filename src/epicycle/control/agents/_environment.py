@@ -192,7 +192,7 @@ def reference_process(env: Any, discount: float) -> MDP | None:
         mdp.pair_action_,
         np.zeros(mdp.n_states),
         discount,
-        "discounted",
+        None,
         np.arange(mdp.n_states),
         np.arange(mdp.n_actions),
     )

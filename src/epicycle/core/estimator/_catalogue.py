@@ -23,6 +23,7 @@ _WITH_FUNCTIONS = (
     "online",
     "optim",
     "recommend",
+    "rl",
     "select",
     "theory",
     "theory.bounds",

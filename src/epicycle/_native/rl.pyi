@@ -1,0 +1,78 @@
+"""Kernels: temporal differences and Monte Carlo over numbered states and actions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+Numbers = tuple[float, float, float, float]
+
+class TableWorld:
+    def __init__(
+        self,
+        states: int,
+        actions: int,
+        row: Array,
+        next: Array,
+        p: Array,
+        reward: Array,
+        ends: Array,
+        start: Array,
+        max_steps: int,
+    ) -> None: ...
+
+class PythonWorld:
+    def __init__(
+        self,
+        reset: Callable[[], int],
+        step: Callable[[int], tuple[int, float, bool, bool]],
+        states: int,
+        actions: int,
+    ) -> None: ...
+
+def temporal_difference(
+    world: Any,
+    q: Array,
+    second: Array,
+    visits: Array,
+    allowed: Array,
+    policy: Array | None,
+    discount: float,
+    target: int,
+    exploration: int,
+    rate: Numbers,
+    explore: Numbers,
+    whole: Array,
+    real: Array,
+    ring_key: Array,
+    ring_reward: Array,
+    trace: Array,
+    active: Array,
+    decay: float,
+    kind: int,
+    offline: bool,
+    steps: int,
+    last: bool,
+    rows: Array,
+) -> tuple[int, int]: ...
+def monte_carlo(
+    world: Any,
+    q: Array,
+    second: Array,
+    visits: Array,
+    allowed: Array,
+    policy: Array | None,
+    discount: float,
+    target: int,
+    exploration: int,
+    rate: Numbers,
+    explore: Numbers,
+    whole: Array,
+    real: Array,
+    first_visit: bool,
+    off_policy: bool,
+    steps: int,
+    most: int,
+    rows: Array,
+) -> tuple[int, int]: ...

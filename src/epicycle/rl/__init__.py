@@ -1,0 +1,37 @@
+"""Reinforcement learning: agents that learn by acting, and bandits."""
+
+from epicycle.rl._agent import Agent
+from epicycle.rl._evaluation import Evaluation
+from epicycle.rl._schedules import UCB, EpsilonGreedy, ExponentialDecay, LinearDecay, Softmax, VisitDecay
+from epicycle.rl.bandits._arms import BernoulliArms, LinearArms, NormalArms
+from epicycle.rl.bandits._bandit import Bandit
+from epicycle.rl.bandits._lin_ucb import LinUCB
+from epicycle.rl.bandits._result import BanditResult
+from epicycle.rl.tabular._monte_carlo_control import MonteCarloControl
+from epicycle.rl.tabular._prediction import MonteCarloPrediction, TDPrediction
+from epicycle.rl.tabular._q_learning import DoubleQLearning, QLearning
+from epicycle.rl.tabular._sarsa import SARSA, ExpectedSARSA
+
+__all__ = [
+    "SARSA",
+    "UCB",
+    "Agent",
+    "Bandit",
+    "BanditResult",
+    "BernoulliArms",
+    "DoubleQLearning",
+    "EpsilonGreedy",
+    "Evaluation",
+    "ExpectedSARSA",
+    "ExponentialDecay",
+    "LinUCB",
+    "LinearArms",
+    "LinearDecay",
+    "MonteCarloControl",
+    "MonteCarloPrediction",
+    "NormalArms",
+    "QLearning",
+    "Softmax",
+    "TDPrediction",
+    "VisitDecay",
+]

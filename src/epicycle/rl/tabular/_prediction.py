@@ -1,0 +1,237 @@
+"""Values of the states of a policy that is given: temporal differences and Monte Carlo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._random import Seed, stream
+from epicycle.core.estimator import in_catalogue
+from epicycle.rl._schedules import Schedule, VisitDecay, numbers_of
+from epicycle.rl.tabular._monte_carlo_control import MonteCarloAgent
+from epicycle.rl.tabular._table_agent import GIVEN_POLICY, TARGETS, TableAgent
+from epicycle.rl.tabular._table_certificate import error_of_values
+from epicycle.rl.tabular._table_world import TableWorld
+from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
+
+Array = np.ndarray
+
+
+class Prediction(TableAgent):
+    """Values of states under a policy that does not change."""
+
+    _target: ClassVar[str] = "state_values"
+    _docs: ClassVar[dict[str, str]] = {
+        "policy": "policy : array (S,) or (S, A), optional\n"
+        "    Number of the action in each state, or probabilities of all actions; by default all that are available "
+        "alike.",
+        "values_": "values_ : array (S,)\n    Values of the states.",
+        "visits_": "visits_ : array (S,)\n    Number of updates of each value.",
+        "policy_": "policy_ : array (S, A)\n    Probabilities of the actions.",
+    }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ()
+
+    policy: Any
+
+    def _settings(self) -> tuple[Any, ...]:
+        rate = numbers_of(f"{type(self).__name__}: learning_rate", self.learning_rate, high=1.0)
+        return float(self.discount), TARGETS[self._target], GIVEN_POLICY, rate, (0.0, 0.0, 0.0, 1.0)
+
+    def _prepare_tables(self) -> None:
+        self.policy_ = policy_probabilities(self.policy, self._allowed)
+        cumulated = np.cumsum(self.policy_, axis=1)
+        last = self.policy_.shape[1] - 1 - np.argmax(self.policy_[:, ::-1] > 0, axis=1)
+        for row, at in zip(cumulated, last, strict=True):
+            row[at:] = 1.0  # rounding
+        self._tables["policy"] = cumulated.ravel()
+
+    def _read_tables(self) -> None:
+        self.values_, self.visits_ = self._tables["q"].copy(), self._tables["visits"].copy()
+
+    def _conclude(self, world: TableWorld) -> None:
+        self._read_tables()
+        found = error_of_values(world.interaction.env, self.discount, self.values_, self.policy_)
+        if found is not None:
+            self.certificate_ = found
+
+    def act(self, observation: Any, deterministic: bool = True) -> int:
+        """Action of the policy in a state.
+
+        Parameters
+        ----------
+        observation : int
+            Number of the state.
+        deterministic : bool, default=True
+            Whether to take the most probable action; otherwise one is drawn.
+
+        Returns
+        -------
+        int
+        """
+        self._require_learnt()
+        n = len(self.policy_)
+        if not isinstance(observation, int | np.integer) or not 0 <= observation < n:
+            raise DataError(f"observation={observation!r:.60}; expected a number of a state, from 0 to {n - 1}")
+        if deterministic:
+            return int(self.policy_[observation].argmax())
+        if not hasattr(self, "_acting"):
+            self._acting = stream(self.random_state, "act")
+        return int(self._acting.choice(self.policy_.shape[1], p=self.policy_[observation]))
+
+    def _restore_learnt(self, state: dict[str, Any]) -> None:
+        super()._restore_learnt(state)
+        self._prepare_tables()
+
+
+def policy_probabilities(policy: Any, allowed: Array) -> Array:
+    """A policy as probabilities (S, A)."""
+    n, m = allowed.shape
+    if policy is None:
+        return np.asarray(allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1), dtype=np.float64)
+    given = np.asarray(policy)
+    if given.shape == (n,):
+        if not (given == np.floor(given)).all() or given.min() < 0 or given.max() >= m:
+            raise DataError(f"policy: expected numbers of actions from 0 to {m - 1}, got {given!r:.80}")
+        p = np.eye(m)[given.astype(np.int64)]
+    elif given.shape == (n, m):
+        p = given.astype(np.float64)
+    else:
+        raise DataError(f"policy: got shape {given.shape}; expected ({n},) or ({n}, {m})")
+    if not np.isfinite(p).all() or (p < 0).any() or np.abs(p.sum(axis=1) - 1).max() > 1e-6:
+        raise DataError("policy: expected probabilities that add up to one in every state")
+    if (p * (allowed == 0)).any():
+        s, a = np.argwhere(p * (allowed == 0))[0]
+        raise DataError(f"policy: action {a} is not available in state {s}")
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+@in_catalogue("rl", "G9", certificate="error of the values")
+class TDPrediction(Prediction, TemporalDifferenceAgent):
+    r"""Values of the states of a given policy by temporal differences.
+
+    .. math:: V(s) \leftarrow V(s) + \alpha \big(r + \gamma V(s') - V(s)\big)
+
+    With `n_steps` rewards before V takes over, or along traces with `trace_decay`
+    :math:`\lambda`: 0 is TD(0), and with 1, offline and accumulating traces the changes are those of Monte Carlo.
+
+    Parameters
+    ----------
+    %(policy)s
+    %(learning_rate)s
+    %(discount)s
+    %(n_steps)s
+    %(trace_decay)s
+    trace : {"accumulating", "replacing", "dutch"}, default="accumulating"
+        What a visit does to a trace: add 1, set it to 1, or shrink it by the learning rate and add 1.
+    offline : bool, default=False
+        Whether the values change at the end of an episode only, by the sum of all changes.
+    %(initial_value)s
+
+    Examples
+    --------
+    The symmetric random walk of five states ends on the right with probabilities 1/6, ..., 5/6:
+
+    >>> from epicycle.control import worlds
+    >>> from epicycle.rl import TDPrediction, VisitDecay
+    >>> walk = worlds.random_walk(5)
+    >>> agent = TDPrediction(learning_rate=VisitDecay(0.8), discount=1.0, random_state=0).learn(walk, 200_000)
+    >>> agent.values_[1:-1].round(1).tolist()
+    [0.2, 0.3, 0.5, 0.7, 0.8]
+    """
+
+    _arguments = (
+        "policy",
+        "learning_rate",
+        "discount",
+        "n_steps",
+        "trace_decay",
+        "trace",
+        "offline",
+        "initial_value",
+        "random_state",
+    )
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **TableAgent._parameters,
+        "policy": NoneOr(ArrayLike()),
+        "n_steps": Integer(minimum=1, maximum=100_000),
+        "trace_decay": Real(0, 1),
+        "trace": Choice(*TRACES),
+        "offline": Boolean(),
+    }
+
+    def __init__(
+        self,
+        policy: Any = None,
+        *,
+        learning_rate: Schedule = 0.1,
+        discount: float = 0.99,
+        n_steps: int = 1,
+        trace_decay: float = 0.0,
+        trace: str = "accumulating",
+        offline: bool = False,
+        initial_value: float = 0.0,
+        random_state: Seed = None,
+    ) -> None:
+        self.policy, self.learning_rate, self.discount = policy, learning_rate, discount
+        self.n_steps, self.trace_decay, self.trace, self.offline = n_steps, trace_decay, trace, offline
+        self.initial_value, self.random_state = initial_value, random_state
+
+    def _settings(self) -> tuple[Any, ...]:
+        if self.n_steps > 1 and self.trace_decay > 0:
+            raise ParameterError(
+                f"TDPrediction: n_steps={self.n_steps} with trace_decay={self.trace_decay}; expected one of them alone"
+            )
+        return super()._settings()
+
+
+@in_catalogue("rl", "G9", certificate="error of the values")
+class MonteCarloPrediction(Prediction, MonteCarloAgent):
+    r"""Values of the states of a given policy as means of the returns that followed them.
+
+    .. math:: V(s) \leftarrow V(s) + \alpha_n \big(G - V(s)\big), \qquad
+              G = r_1 + \gamma r_2 + \gamma^2 r_3 + \ldots
+
+    With the default learning rate 1/n the value is the mean of all returns; a constant one forgets old returns.
+
+    Parameters
+    ----------
+    %(policy)s
+    visits : {"first", "every"}, default="first"
+        Whether the return after the first visit of an episode counts, or those after all.
+    learning_rate : float, LinearDecay, ExponentialDecay or VisitDecay, default=VisitDecay()
+        Share of the way to a return.
+    %(discount)s
+    %(initial_value)s
+
+    Examples
+    --------
+    >>> from epicycle.control import worlds
+    >>> from epicycle.rl import MonteCarloPrediction
+    >>> agent = MonteCarloPrediction(discount=1.0, random_state=0).learn(worlds.random_walk(5), 200_000)
+    >>> agent.values_[1:-1].round(1).tolist()
+    [0.2, 0.3, 0.5, 0.7, 0.8]
+    """
+
+    _arguments = ("policy", "visits", "learning_rate", "discount", "initial_value", "random_state")
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **TableAgent._parameters,
+        "policy": NoneOr(ArrayLike()),
+        "visits": Choice("first", "every"),
+    }
+
+    def __init__(
+        self,
+        policy: Any = None,
+        *,
+        visits: str = "first",
+        learning_rate: Schedule = VisitDecay(),  # noqa: B008  # it cannot be changed
+        discount: float = 0.99,
+        initial_value: float = 0.0,
+        random_state: Seed = None,
+    ) -> None:
+        self.policy, self.visits, self.learning_rate = policy, visits, learning_rate
+        self.discount, self.initial_value, self.random_state = discount, initial_value, random_state

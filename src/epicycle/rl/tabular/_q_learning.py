@@ -1,0 +1,129 @@
+"""Q-learning and double Q-learning: the values of the best policy, whatever acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from epicycle.core._parameters import Choice, Domain, Real
+from epicycle.core._random import Seed
+from epicycle.core.estimator import in_catalogue
+from epicycle.rl._schedules import Exploration, Schedule
+from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
+
+
+@in_catalogue("rl", "G9", certificate="loss of the greedy policy")
+class QLearning(TemporalDifferenceAgent):
+    r"""Values of the best policy, learnt while another one acts (Watkins).
+
+    .. math:: Q(s, a) \leftarrow Q(s, a) + \alpha \big(r + \gamma \max_b Q(s', b) - Q(s, a)\big)
+
+    With learning rates such as ``VisitDecay(0.8)``, and if every action is tried again and again, Q converges to the
+    values of the best policy. With `trace_decay` earlier steps learn too, back to the last action that was not greedy.
+
+    On a decision process the steps are drawn and learnt from in compiled code, millions in a second; other environments
+    are asked step by step.
+
+    Parameters
+    ----------
+    %(learning_rate)s
+    %(exploration)s
+    %(discount)s
+    %(trace_decay)s
+    %(trace)s
+    %(initial_value)s
+
+    See Also
+    --------
+    DoubleQLearning : Without the bias of the maximum.
+    SARSA : Learns what its own exploration costs.
+
+    Examples
+    --------
+    >>> from epicycle.control import MDPEnvironment, worlds
+    >>> from epicycle.rl import QLearning
+    >>> cliff = MDPEnvironment(worlds.cliff_walk(), start=(3, 0), max_steps=1000)
+    >>> agent = QLearning(learning_rate=0.5, discount=1.0, random_state=0).learn(cliff, 50_000)
+    >>> agent.evaluate(cliff, 10, seed=0).mean  # along the edge
+    -13.0
+    >>> agent.certificate_.holds
+    True
+    """
+
+    _target: ClassVar[str] = "q_learning"
+    _arguments = (
+        "learning_rate",
+        "exploration",
+        "discount",
+        "trace_decay",
+        "trace",
+        "initial_value",
+        "random_state",
+    )
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **TemporalDifferenceAgent._parameters,
+        "trace_decay": Real(0, 1),
+        "trace": Choice(*TRACES),
+    }
+
+    def __init__(
+        self,
+        *,
+        learning_rate: Schedule = 0.1,
+        exploration: Exploration = 0.1,
+        discount: float = 0.99,
+        trace_decay: float = 0.0,
+        trace: str = "replacing",
+        initial_value: float = 0.0,
+        random_state: Seed = None,
+    ) -> None:
+        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
+        self.trace_decay, self.trace = trace_decay, trace
+        self.initial_value, self.random_state = initial_value, random_state
+
+
+@in_catalogue("rl", "G9", certificate="loss of the greedy policy")
+class DoubleQLearning(TemporalDifferenceAgent):
+    r"""Values of the best policy from two tables, one that chooses and one that judges (van Hasselt).
+
+    The maximum of noisy values is too large on average. So at each step a coin names one of two tables, which moves to
+
+    .. math:: r + \gamma\, Q_2\big(s', \arg\max_b Q_1(s', b)\big),
+
+    and actions are chosen by the sum of both.
+
+    Parameters
+    ----------
+    %(learning_rate)s
+    %(exploration)s
+    %(discount)s
+    %(initial_value)s
+
+    Examples
+    --------
+    >>> from epicycle.control import worlds
+    >>> from epicycle.rl import DoubleQLearning
+    >>> agent = DoubleQLearning(discount=0.95, random_state=0).learn(worlds.river_swim(), 1000)
+    >>> agent.q_.shape
+    (6, 2)
+    """
+
+    _target: ClassVar[str] = "double_q_learning"
+    _arguments = ("learning_rate", "exploration", "discount", "initial_value", "random_state")
+
+    def __init__(
+        self,
+        *,
+        learning_rate: Schedule = 0.1,
+        exploration: Exploration = 0.1,
+        discount: float = 0.99,
+        initial_value: float = 0.0,
+        random_state: Seed = None,
+    ) -> None:
+        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
+        self.initial_value, self.random_state = initial_value, random_state
+
+    def _table(self) -> np.ndarray:
+        return np.asarray((self._tables["q"] + self._tables["second"]).reshape(self._allowed.shape) / 2)

@@ -1,0 +1,136 @@
+"""SARSA and expected SARSA: the values of the policy that acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import Choice, Domain, Integer, Real
+from epicycle.core._random import Seed
+from epicycle.core.estimator import in_catalogue
+from epicycle.rl._schedules import Exploration, Schedule
+from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
+
+
+@in_catalogue("rl", "G9", certificate="loss of the greedy policy")
+class SARSA(TemporalDifferenceAgent):
+    r"""Values of the policy that acts, from the action that it takes next.
+
+    .. math:: Q(s, a) \leftarrow Q(s, a) + \alpha \big(r + \gamma\, Q(s', a') - Q(s, a)\big)
+
+    Because a' explores as well, the values know what exploring costs, and the policy keeps away from where it is dear.
+    With `n_steps` the target is :math:`r_1 + \gamma r_2 + \ldots + \gamma^n Q(s_n, a_n)`, with `trace_decay` the mean
+    of these over all n with weights :math:`(1 - \lambda) \lambda^{n - 1}`, by traces.
+
+    Parameters
+    ----------
+    %(learning_rate)s
+    %(exploration)s
+    %(discount)s
+    %(n_steps)s
+    %(trace_decay)s
+    %(trace)s
+    %(initial_value)s
+
+    See Also
+    --------
+    QLearning : Learns the best policy, whatever the exploration costs.
+
+    Examples
+    --------
+    >>> from epicycle.control import MDPEnvironment, worlds
+    >>> from epicycle.rl import SARSA
+    >>> cliff = MDPEnvironment(worlds.cliff_walk(), start=(3, 0), max_steps=1000)
+    >>> agent = SARSA(learning_rate=0.5, discount=1.0, random_state=0).learn(cliff, 50_000)
+    >>> agent.evaluate(cliff, 10, seed=0).mean < -13  # not along the edge
+    True
+    """
+
+    _target: ClassVar[str] = "sarsa"
+    _arguments = (
+        "learning_rate",
+        "exploration",
+        "discount",
+        "n_steps",
+        "trace_decay",
+        "trace",
+        "initial_value",
+        "random_state",
+    )
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **TemporalDifferenceAgent._parameters,
+        "n_steps": Integer(minimum=1, maximum=100_000),
+        "trace_decay": Real(0, 1),
+        "trace": Choice(*TRACES),
+    }
+
+    def __init__(
+        self,
+        *,
+        learning_rate: Schedule = 0.1,
+        exploration: Exploration = 0.1,
+        discount: float = 0.99,
+        n_steps: int = 1,
+        trace_decay: float = 0.0,
+        trace: str = "replacing",
+        initial_value: float = 0.0,
+        random_state: Seed = None,
+    ) -> None:
+        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
+        self.n_steps, self.trace_decay, self.trace = n_steps, trace_decay, trace
+        self.initial_value, self.random_state = initial_value, random_state
+
+    def _settings(self) -> tuple[Any, ...]:
+        if self.n_steps > 1 and self.trace_decay > 0:
+            raise ParameterError(
+                f"SARSA: n_steps={self.n_steps} with trace_decay={self.trace_decay}; expected one of them alone"
+            )
+        return super()._settings()
+
+
+@in_catalogue("rl", "G9", certificate="loss of the greedy policy")
+class ExpectedSARSA(TemporalDifferenceAgent):
+    r"""Values of the policy that acts, from the mean over what it may do next.
+
+    .. math:: Q(s, a) \leftarrow Q(s, a) + \alpha \Big(r + \gamma \sum_b \pi(b \mid s') Q(s', b) - Q(s, a)\Big)
+
+    The same values as those of :class:`SARSA`, without the noise of the next action, so that larger learning rates can
+    be used.
+
+    Parameters
+    ----------
+    %(learning_rate)s
+    %(exploration)s
+    %(discount)s
+    %(n_steps)s
+    %(initial_value)s
+
+    Examples
+    --------
+    >>> from epicycle.control import worlds
+    >>> from epicycle.rl import ExpectedSARSA
+    >>> agent = ExpectedSARSA(discount=0.95, random_state=0).learn(worlds.river_swim(), 1000)
+    >>> agent.q_.shape
+    (6, 2)
+    """
+
+    _target: ClassVar[str] = "expected_sarsa"
+    _arguments = ("learning_rate", "exploration", "discount", "n_steps", "initial_value", "random_state")
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **TemporalDifferenceAgent._parameters,
+        "n_steps": Integer(minimum=1, maximum=100_000),
+    }
+
+    def __init__(
+        self,
+        *,
+        learning_rate: Schedule = 0.1,
+        exploration: Exploration = 0.1,
+        discount: float = 0.99,
+        n_steps: int = 1,
+        initial_value: float = 0.0,
+        random_state: Seed = None,
+    ) -> None:
+        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
+        self.n_steps, self.initial_value, self.random_state = n_steps, initial_value, random_state

@@ -1,0 +1,66 @@
+"""Temporal differences over one or several steps, with or without traces: the call of the kernel."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from epicycle._native import rl as native
+from epicycle.rl.tabular._table_agent import TableAgent
+
+Array = np.ndarray
+TRACES = {"accumulating": 0, "replacing": 1, "dutch": 2}
+_EMPTY = np.zeros(0), np.zeros(0, dtype=np.int64)
+
+
+class TemporalDifferenceAgent(TableAgent):
+    """A table that moves by temporal differences."""
+
+    _docs: ClassVar[dict[str, str]] = {
+        "n_steps": "n_steps : int, default={default}\n    Rewards in a target before the value of a state takes over.",
+        "trace_decay": "trace_decay : float, default={default}\n"
+        "    :math:`\\lambda` in [0, 1]: how much of a temporal difference earlier steps get; 0 is without traces.",
+        "trace": 'trace : {"replacing", "accumulating", "dutch"}, default={default}\n'
+        "    What a visit does to a trace: set it to 1, add 1, or shrink it by the learning rate and add 1.",
+    }
+
+    n_steps: int = 1
+    trace_decay: float = 0.0
+    trace: str = "replacing"
+    offline: bool = False
+
+    def _new_tables(self, n_states: int, n_actions: int) -> dict[str, Array]:
+        tables = super()._new_tables(n_states, n_actions)
+        keys, n = len(tables["q"]), self.n_steps if self.n_steps > 1 else 0
+        tables |= {"ring_key": np.zeros(n, dtype=np.int64), "ring_reward": np.zeros(n)}
+        if self.trace_decay > 0:
+            tables |= {"trace": np.zeros(keys), "active": np.zeros(keys, dtype=np.int64)}
+        if self.offline:
+            tables["second"] = np.zeros(keys)
+        if self._target == "double_q_learning":
+            tables["second"] = tables["q"].copy()
+        return tables
+
+    def _learn_steps(self, kernel: Any, steps: int, most: int, rows: Array) -> tuple[int, int]:
+        t = self._tables
+        run: Any = native.temporal_difference
+        made, episodes = run(
+            *self._head(kernel),
+            t["ring_key"],
+            t["ring_reward"],
+            t.get("trace", _EMPTY[0]),
+            t.get("active", _EMPTY[1]),
+            float(self.trace_decay),
+            TRACES[self.trace],
+            bool(self.offline),
+            steps,
+            steps == most,
+            rows,
+        )
+        return int(made), int(episodes)
+
+    def _forget_episode(self) -> None:
+        super()._forget_episode()
+        if self.offline:
+            self._tables["second"][:] = 0.0
