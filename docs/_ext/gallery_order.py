@@ -31,6 +31,7 @@ ORDER = [
     "plot_tracking_a_body.py",
     "plot_policies_on_a_grid.py",
     "plot_pole_swing_up.py",
+    "plot_cliff_walk.py",
     "plot_learning_rate_ladder.py",
     "plot_gradient_check.py",
 ]

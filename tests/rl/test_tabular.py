@@ -541,3 +541,17 @@ def test_plot_draws_the_returns():
         warnings.simplefilter("error")
         ax = agent.plot(smooth=5)
     assert_allclose(ax.lines[0].get_xdata(), agent.history_["steps"][4:])
+
+
+def test_the_loss_is_that_of_the_policy_from_the_start():
+    from epicycle.control import policy_evaluation
+    from epicycle.rl.tabular._table_certificate import values_from
+
+    mdp = worlds.random_mdp(12, 2, n_successors=2, discount=0.9, random_state=7)
+    policy = np.random.default_rng(0).integers(2, size=12)
+    assert_allclose(values_from(mdp, policy, np.arange(12)), policy_evaluation(mdp, policy), rtol=1e-9)
+    few = values_from(mdp, policy, np.array([3]))
+    assert few[3] == pytest.approx(policy_evaluation(mdp, policy)[3])
+    cliff = CLIFF.mdp
+    west = np.full(cliff.n_states, 3)  # ends nowhere
+    assert values_from(cliff, west, np.array([0])) is None

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spsolve
 
-from epicycle.control import MDP, MDPEnvironment, policy_evaluation, policy_iteration
+from epicycle.control import MDP, MDPEnvironment, policy_iteration
 from epicycle.control.agents._environment import reference_process
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import EpicycleError
@@ -51,13 +51,13 @@ def loss_of_greedy_policy(env: Any, discount: float, q: Array, policy: Array, vi
     exact = truth.rewards_ + discount * (truth.transitions_ @ best)
     residual = float(np.abs(target - own)[seen].max(initial=0.0))
     distance = float(np.abs(exact - own)[seen].max(initial=0.0))
-    try:
-        values = policy_evaluation(truth, policy)
-        scale = max(float(np.abs(best).max()), 1e-300)
-        loss = float(start_probabilities(env, len(best)) @ (best - values)) / scale
+    start = start_probabilities(env, len(best))
+    values = values_from(truth, policy, np.flatnonzero(start))
+    if values is None:
+        loss, words = np.inf, "the policy may never end, which the best one does"
+    else:
+        loss = float(start @ (best - values)) / max(float(np.abs(best).max()), 1e-300)
         words = f"from the start the policy is worth {100 * max(loss, 0):.3g}% of the largest value less than the best"
-    except EpicycleError:
-        loss, words = np.inf, "the policy does not end from every state, which the best one does"
     return Certificate(
         _KIND,
         max(loss, 0.0),
@@ -65,6 +65,35 @@ def loss_of_greedy_policy(env: Any, discount: float, q: Array, policy: Array, vi
         f"{words}; over the pairs that were tried Bellman's residual is {residual:.3g}, and values are within "
         f"{distance:.3g} of the best ones",
     )
+
+
+def values_from(truth: MDP, policy: Array, starts: Array) -> Array | None:
+    """Values of a policy in the states that can follow some, zero elsewhere; None where they do not exist.
+
+    That is with a discount of 1, where the policy may go on for ever.
+    """
+    pair = np.full((truth.n_states, truth.n_actions), -1, dtype=np.int64)
+    pair[truth._pair_state(), truth.pair_action_] = np.arange(truth.n_pairs)
+    P, r = truth.policy_chain(np.where(truth.is_terminal, -1, pair[np.arange(truth.n_states), policy]))
+    seen = _reachable(sp.csr_array(P), starts)
+    P, n = sp.csr_array(P[seen][:, seen]), len(seen)
+    leaves = np.flatnonzero(np.asarray(P.sum(axis=1)).ravel() < 1 - 1e-9)
+    if truth.discount == 1 and len(_reachable(sp.csr_array(P.T), leaves)) < n:
+        return None
+    values = np.zeros(truth.n_states)
+    values[seen] = spsolve(sp.eye_array(n, format="csc") - truth.discount * sp.csc_array(P), r[seen])
+    return values
+
+
+def _reachable(P: sp.csr_array, starts: Array) -> Array:
+    """States that can be reached from some of them, themselves included, in order."""
+    seen = np.zeros(P.shape[0], dtype=bool)
+    seen[starts], front = True, starts
+    while len(front):
+        after = np.unique(P[front].indices)
+        front = after[~seen[after]]
+        seen[front] = True
+    return np.flatnonzero(seen)
 
 
 def error_of_values(env: Any, discount: float, values: Array, policy: Array) -> Certificate | None:
