@@ -66,13 +66,13 @@ void bind_kernel_density(nb::module_ &m) {
             },
             "X"_a.noconvert(), "weight"_a.noconvert().none());
     m.def(
-        "log_kernel_sums",
+        "log_kernel_means",
         [](const WeightedTree &points, RowMajor<double> Q, int metric, double power, int kernel, double rate,
-           double log_atol, double rtol, int threads) {
+           double log_atol, double rtol, double left_out, int threads) {
             constexpr const char *expected =
-                "log_kernel_sums: expected Q (n, p) with the columns of the tree, a metric from 0 to 3, power >= "
-                "1, a kernel from 0 to 5, rate > 0, rtol >= 0";
-            require(Q.shape(1) == points.tree.cols() && rate > 0.0 && rate <= 1e300 && rtol >= 0.0 &&
+                "log_kernel_means: expected Q (n, p) with the columns of the tree, a metric from 0 to 3, power >= "
+                "1, a kernel from 0 to 5, rate > 0, rtol >= 0, left_out >= 0";
+            require(Q.shape(1) == points.tree.cols() && rate > 0.0 && rate <= 1e300 && rtol >= 0.0 && left_out >= 0.0 &&
                         log_atol == log_atol,
                     expected);
             const int size = team(threads);
@@ -85,13 +85,15 @@ void bind_kernel_density(nb::module_ &m) {
                     constexpr DensityKernel K = decltype(which)::value;
                     const KernelOfDistance<M, K> of_distance{norm, rate};
                     nb::gil_scoped_release nogil;
-                    log_kernel_sums(points, of_distance, tolerance, Q.data(), n, out.data(), size, Interrupts{});
+                    log_kernel_means(points, of_distance, tolerance, left_out, Q.data(), n, out.data(), size,
+                                     Interrupts{});
                 });
             });
             return array_out(std::move(out));
         },
-        "points"_a, "Q"_a.noconvert(), "metric"_a, "power"_a, "kernel"_a, "rate"_a, "log_atol"_a, "rtol"_a, "threads"_a,
-        "Logarithms of the sums of kernels at the rows of Q.");
+        "points"_a, "Q"_a.noconvert(), "metric"_a, "power"_a, "kernel"_a, "rate"_a, "log_atol"_a, "rtol"_a,
+        "left_out"_a, "threads"_a,
+        "Logarithms of the means of kernels at the rows of Q, up to a weight `left_out` of equal points left out.");
 }
 
 }  // namespace epicycle

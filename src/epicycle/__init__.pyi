@@ -42,6 +42,7 @@ from . import (
 from .anomaly import (
     GaussianAnomalyDetector as GaussianAnomalyDetector,
     IsolationForest as IsolationForest,
+    KernelDensityAnomalyDetector as KernelDensityAnomalyDetector,
     LocalOutlierFactor as LocalOutlierFactor,
     MixtureAnomalyDetector as MixtureAnomalyDetector,
     PCAAnomalyDetector as PCAAnomalyDetector,
@@ -53,11 +54,13 @@ from .automl import (
     RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableModel as TableModel,
+    TopicRun as TopicRun,
     TrainingRun as TrainingRun,
     anomaly_table as anomaly_table,
     cluster_table as cluster_table,
     effect_table as effect_table,
     recommend_table as recommend_table,
+    topic_table as topic_table,
     train as train,
 )
 from .bayes import (

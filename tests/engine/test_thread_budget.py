@@ -162,3 +162,61 @@ def test_the_limit_is_cheap():
         return (time.perf_counter() - start) / 100
 
     assert min(cost() for _ in range(5)) < 50e-6
+
+
+class Machine:
+    """Steps on a machine whose other work comes and goes; clocks count what they take."""
+
+    def __init__(self, threads, alone, together):
+        self.threads, self.costs, self.busy = threads, {1: alone, threads: together}, lambda _step: False
+        self.wall = self.processor = 0.0
+        self.taken = []
+
+    def work(self, steps, threads):
+        for _ in range(steps):
+            if self.busy(len(self.taken)):  # at barriers threads wait for the one that is set aside
+                seconds = 4 * self.costs[1] if threads == 1 else 40 * self.costs[threads]
+                self.processor += seconds * threads * (0.25 if threads == 1 else 0.4)
+            else:
+                seconds = self.costs[threads]
+                self.processor += seconds * threads * 0.95
+            self.wall += seconds
+            self.taken.append(threads)
+
+    def under_load(self):
+        return _threads.ThreadsUnderLoad(self.threads, lambda: self.wall, lambda: self.processor)
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+def test_steps_with_barriers_leave_a_busy_machine_to_one_thread(threads):
+    quiet = Machine(threads, 1.0, 1.0 / threads)
+    team = quiet.under_load()
+    for _ in range(20):
+        team.run(50, quiet.work)
+    assert quiet.taken == [threads] * 1000
+
+    loaded = Machine(threads, 1.0, 1.0 / threads)
+    loaded.busy = lambda step: 300 <= step < 700
+    team = loaded.under_load()
+    for _ in range(20):
+        team.run(50, loaded.work)
+    assert len(loaded.taken) == 1000
+    assert loaded.taken[:300] == [threads] * 300
+    assert np.mean(np.array(loaded.taken[360:700]) == 1) > 0.85  # but for trials
+    assert np.mean(np.array(loaded.taken[850:]) == threads) > 0.95  # and back
+    assert _threads.ThreadsUnderLoad(1).run(7, lambda steps, n: loaded.taken.append((steps, n))) is None
+    assert loaded.taken[-1] == (7, 1)
+
+
+def test_where_one_thread_is_slower_all_are_kept():
+    machine = Machine(4, 1.0, 0.4)
+
+    def waiting(steps, threads):  # processors idle for another reason
+        before = machine.processor
+        machine.work(steps, threads)
+        machine.processor = before + (machine.processor - before) / 2
+
+    team = machine.under_load()
+    for _ in range(20):
+        team.run(50, waiting)
+    assert np.mean(np.array(machine.taken) == 4) > 0.95

@@ -278,3 +278,20 @@ def clustering() -> dict[str, Any]:
             "certificate": {"kind": "stationarity", "value": 0.0, "tolerance": 1e-4, "meaning": "movement of centers"},
         },
     }
+
+
+@cache
+def topics() -> dict[str, Any]:
+    """Planted topics of texts, one of which grows over the years."""
+    rng = np.random.default_rng(0)
+    themes = [
+        "goal team match league coach player",
+        "vote law party senate court judge",
+        "stock market bank trade profit",
+    ]
+    rows = []
+    for i in range(240):
+        mix = rng.dirichlet([0.03 + 0.1 * (i // 40), 0.1, 0.1])
+        body = [rng.choice(themes[rng.choice(3, p=mix)].split()) for _ in range(30)]
+        rows.append({"year": 1990 + i // 40, "body": " ".join(body)})
+    return ep.topic_table(pd.DataFrame(rows), "body", time="year", topics=3, progress=False).record()

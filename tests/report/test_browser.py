@@ -48,6 +48,7 @@ def pages(tmp_path_factory):
         "classification": full,
         "regression": record.regression(),
         "clustering": record.clustering(),
+        "topics": record.topics(),
         "hostile": {
             **full,
             "title": HOSTILE,
@@ -68,7 +69,7 @@ def browser(tmp_path_factory):
         yield opened
 
 
-@pytest.mark.parametrize("name", ["classification", "regression", "clustering", "hostile", "empty"])
+@pytest.mark.parametrize("name", ["classification", "regression", "clustering", "topics", "hostile", "empty"])
 def test_loads_alone_and_without_complaint(browser, pages, name):
     browser.show(pages[name])
     assert browser.complaints() == []
@@ -120,7 +121,24 @@ def test_a_clustering_has_its_own_sections_in_light_and_dark(browser, pages):
     assert "3 clusters" in browser.ask("document.querySelector('.headline').textContent")
 
 
-@pytest.mark.parametrize("name", ["classification", "regression", "clustering", "hostile", "empty"])
+def test_topics_have_their_own_sections_in_light_and_dark(browser, pages):
+    for dark in (False, True):
+        browser.show(pages["topics"], dark=dark)
+        assert browser.ask(FAINT) == []
+    drawn = browser.ask("[...document.querySelectorAll('figure[data-figure]')].map(f => f.dataset.figure)")
+    assert drawn == ["sizes", *(f"{kind}-{k}" for kind in ("topic", "over") for k in (1, 2, 3)), "objective"]
+    links = browser.ask("[...document.querySelectorAll('.toc a')].map(a => a.hash.slice(1))")
+    assert links == ["topics", "shares", "documents", "perplexity", "sampler", "reproduce"]
+    assert browser.ask("document.querySelectorAll('figure[data-figure=over-1] circle').length") == 6
+    assert browser.ask(
+        "[...document.querySelectorAll('figure[data-figure=over-1] .tick')].some(t => t.innerHTML === '1995')"
+    )
+    assert not browser.ask("/NaN|undefined|Infinity/.test(document.body.innerHTML)")
+    names = browser.ask("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "clustering", "topics", "hostile", "empty"])
 def test_phone(browser, pages, name):
     browser.show(pages[name], width=360, height=740)
     assert browser.ask("document.scrollingElement.scrollWidth") <= 360

@@ -1,5 +1,7 @@
 """Latent semantic indexing: synonyms, the decomposition against LAPACK, search, and the same answer from everywhere."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.feature_extraction import text as peer
 
 import epicycle as ep
-from epicycle.exceptions import DataError, NotFittedError, ParameterError
+from epicycle.exceptions import DataError, EpicycleWarning, NotFittedError, ParameterError
 
 CONTEXT = ["engine", "wheel", "road", "fuel", "driver", "brake", "speed", "tyre", "garage", "lane"]
 KITCHEN = ["flour", "sugar", "oven", "butter", "spoon", "bowl", "cream", "yeast", "dough", "salt"]
@@ -132,7 +134,6 @@ def test_folded_in_saved_and_refused(corpus, index, tmp_path):
     assert_allclose(more.document_vectors_[120:], index.transform(["car road brake", "unknown words alone"]))
     assert np.array_equal(more.document_vectors_[121], [0, 0])
     assert 121 not in more.search("car", 60).documents
-    assert more.search("nothing known", 3).similarities.tolist() == [0, 0, 0]
     assert more.search(["car", "cake"], 10**9).documents.shape == (2, 122)
     more.save(tmp_path / "index.epi")
     loaded = ep.load(tmp_path / "index.epi")
@@ -150,3 +151,35 @@ def test_folded_in_saved_and_refused(corpus, index, tmp_path):
         ep.LatentSemanticIndexing(1).fit([[1.0, 2.0], [2.0, 0.0]]).search("car")
     given = ep.LatentSemanticIndexing(2, vectorizer=ep.TfidfVectorizer(), weights=None, random_state=0).fit(corpus)
     assert_allclose(given.singular_values_, index.singular_values_, rtol=1e-10)
+
+
+def test_unknown_words_of_a_query_are_named(corpus, index):
+    with pytest.raises(
+        DataError, match=r"query='nothing known': the fit knows none of 'nothing', 'known'; expected some"
+    ):
+        index.search("nothing known")
+    with pytest.raises(DataError, match=r"the fit finds no terms in it"):
+        index.search("?")
+    with pytest.warns(EpicycleWarning, match=r"passed over 'speedy', not among the 23 terms"):
+        found = index.search("speedy car, SPEEDY!", 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_allclose(found.similarities, index.search("car", 5).similarities, rtol=1e-12)
+        index.search(corpus[:3])
+    with pytest.warns(EpicycleWarning, match=r"2 of 3 texts .* \(positions 0, 2\)"):
+        several = index.search(["nothing", "car", ""], 4)
+    assert several.similarities[[0, 2]].max() == 0
+    assert_allclose(several.similarities[1], index.search("car", 4).similarities)
+    pairs = ep.LatentSemanticIndexing(2, vectorizer=ep.CountVectorizer(ngram_range=(1, 2)), random_state=0).fit(corpus)
+    with pytest.warns(EpicycleWarning) as caught:
+        pairs.search("salt engine truck")  # unknown pairs of known words are no news
+    assert "passed over 'truck', not" in str(caught[0].message)
+    letters = ep.CountVectorizer(analyzer="char_wb", ngram_range=(3, 3))
+    shapes = ep.LatentSemanticIndexing(5, vectorizer=letters, random_state=0).fit(corpus)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shapes.search("cars")  # letters of unknown words are known
+    with pytest.raises(DataError, match="finds no terms"):
+        shapes.search("xyz")
+    listed = ep.LatentSemanticIndexing(1, vectorizer=ep.HashingVectorizer(n_features=64), weights=None).fit(corpus)
+    listed.search("whatever")  # hashes have no list of terms

@@ -39,7 +39,7 @@ def nearest_rows(points: PointTree, Q: Array, k: int, bound: float, threads: int
 class WeightedTree:
     def __init__(self, X: Array, weight: Array | None) -> None: ...
 
-def log_kernel_sums(
+def log_kernel_means(
     points: WeightedTree,
     Q: Array,
     metric: int,
@@ -48,6 +48,7 @@ def log_kernel_sums(
     rate: float,
     log_atol: float,
     rtol: float,
+    left_out: float,
     threads: int,
 ) -> Array: ...
 def nearest_by_tree(X: Array, Q: Array, metric: int, power: float, k: int, threads: int) -> Array: ...

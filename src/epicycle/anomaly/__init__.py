@@ -2,6 +2,7 @@
 
 from epicycle.anomaly._gaussian import GaussianAnomalyDetector
 from epicycle.anomaly._isolation_forest import IsolationForest
+from epicycle.anomaly._kernel_density import KernelDensityAnomalyDetector
 from epicycle.anomaly._local_outlier_factor import LocalOutlierFactor
 from epicycle.anomaly._mixture import MixtureAnomalyDetector
 from epicycle.anomaly._pca import PCAAnomalyDetector
@@ -9,6 +10,7 @@ from epicycle.anomaly._pca import PCAAnomalyDetector
 __all__ = [
     "GaussianAnomalyDetector",
     "IsolationForest",
+    "KernelDensityAnomalyDetector",
     "LocalOutlierFactor",
     "MixtureAnomalyDetector",
     "PCAAnomalyDetector",

@@ -43,6 +43,20 @@ class Columns:
     mean: np.ndarray
     deviation: np.ndarray
 
+    @classmethod
+    def untransformed(cls, centre: np.ndarray, scale: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> Columns:
+        """Columns whose transform is the identity."""
+        p = len(centre)
+        return cls(centre, scale, np.zeros(p), np.ones(p), np.full(p, -np.inf), mean, deviation)
+
+    def relative_widths(self) -> np.ndarray:
+        """Standard deviations of the columns before they are scaled, relative to the root of their mean square."""
+        scale = np.where(self.deviation**2 > _LEAST_VARIANCE, self.scale, 0.0)  # of columns with any spread
+        if not scale.any():
+            return np.ones(len(scale))
+        width = self.deviation * (scale / scale.max())
+        return np.asarray(width / np.sqrt(np.mean(width**2)))
+
     def standardised(self, X: Any) -> np.ndarray:
         """y of rows X."""
         return np.asarray((self.transformed(self.scaled(X)) - self.mean) / self.deviation)
@@ -151,7 +165,7 @@ def fit_columns(data: Data, *, transform: bool, n_jobs: int | None) -> tuple[Col
     scale = np.where(scale > 0, scale, np.maximum(np.abs(centre), 1.0))
     scale = np.maximum(scale, 1e-290)  # halves of quotients by it stay numbers
     p = len(centre)
-    plain = Columns(centre, scale, np.zeros(p), np.ones(p), np.full(p, -np.inf), np.zeros(p), np.ones(p))
+    plain = Columns.untransformed(centre, scale, np.zeros(p), np.ones(p))
     columns = _with_moments(plain, data, weight, n_jobs)
     if transform:
         columns = _with_moments(_with_transforms(columns, data, weight, n_jobs), data, weight, n_jobs)

@@ -101,9 +101,8 @@ class PCAAnomalyDetector(DensityDetector):
             raise ParameterError(f"n_components={self.n_components}; expected at most {p}, the number of columns")
         columns, weight = fit_columns(data, transform=False, n_jobs=self.n_jobs)
         R = correlation(data, columns, weight, self.n_jobs)
-        if not self.scale:
-            width = columns.deviation * columns.scale / np.max(columns.deviation * columns.scale)
-            R = R * np.outer(width, width) * p / float((width**2).sum())
+        self._width_ = np.ones(p) if self.scale else columns.relative_widths()
+        R = R * np.outer(self._width_, self._width_)
         values, axes = np.linalg.eigh(R)
         values, axes = values[::-1].clip(min=0.0), axes[:, ::-1].T
         k = self.n_components
@@ -111,7 +110,6 @@ class PCAAnomalyDetector(DensityDetector):
         least = _LEAST_VARIANCE * float(values.mean())
         self.centre_, self.range_ = columns.centre, columns.scale
         self.location_, self.deviation_ = columns.mean, columns.deviation
-        self._width_ = np.ones(p) if self.scale else np.sqrt(np.diagonal(R).clip(min=0.0))
         self.components_, self.explained_variance_ = axes[:k], np.maximum(values[:k], least)
         self.noise_variance_ = max(float(values[k:].mean()) if k < p else least, least)
         self.n_components_ = k
@@ -120,9 +118,7 @@ class PCAAnomalyDetector(DensityDetector):
         self._conclude_directly(Certificate("eigenvalue residual", residual, _ROUNDING, meaning), x=values)
 
     def _columns(self) -> Columns:
-        p = len(self.centre_)
-        plain = np.zeros(p), np.ones(p), np.full(p, -np.inf)
-        return Columns(self.centre_, self.range_, *plain, self.location_, self.deviation_)
+        return Columns.untransformed(self.centre_, self.range_, self.location_, self.deviation_)
 
     def _scores(self, data: Data) -> Any:
         return engine.map(_scores_of, data, self, n_jobs=self.n_jobs)

@@ -1,6 +1,7 @@
-"""Automatic training on tables, clustering, effects, recommendations and anomalies.
+"""Automatic training on tables, clustering, effects, recommendations, anomalies and topics.
 
-:func:`train`, :func:`cluster_table`, :func:`effect_table`, :func:`recommend_table`, :func:`anomaly_table`.
+:func:`train`, :func:`cluster_table`, :func:`effect_table`, :func:`recommend_table`, :func:`anomaly_table`,
+:func:`topic_table`.
 """
 
 from epicycle.automl._parts import Parts, read_parts
@@ -11,6 +12,7 @@ from epicycle.automl.clustering import ClusteringRun, cluster_table
 from epicycle.automl.effects import EffectRun, effect_table
 from epicycle.automl.recommendations import RecommendationRun, recommend_table
 from epicycle.automl.tables import TableEncoder, TableModel, read_table
+from epicycle.automl.topics import TopicRun, topic_table
 
 __all__ = [
     "AnomalyRun",
@@ -20,6 +22,7 @@ __all__ = [
     "RecommendationRun",
     "TableEncoder",
     "TableModel",
+    "TopicRun",
     "TrainingRun",
     "anomaly_table",
     "cluster_table",
@@ -27,5 +30,6 @@ __all__ = [
     "read_parts",
     "read_table",
     "recommend_table",
+    "topic_table",
     "train",
 ]

@@ -378,6 +378,49 @@ def _recommend(
     )
 
 
+@app.command("topics")
+def _topics(
+    data: Data,
+    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="The column of texts.")],
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="K", help="Number of topics; auto compares 5, 10, 20 and 40.")
+    ] = "auto",
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="COLUMN", help="Dates, years or a few names, by which shares are shown."),
+    ] = None,
+    stop_words: Annotated[
+        str, typer.Option("--stop-words", help="Words that are left out before: english or none.")
+    ] = "english",
+    no_header: NoHeader = False,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-topics in this folder."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find the topics of texts: their number by held-out words, their words, sizes, documents and shares over time.
+
+    Writes topics.csv, documents.csv, model.epi, report.html and report.json into DIR.
+    """
+    from epicycle.cli._topics import run_topics
+
+    run_topics(
+        data,
+        text=text,
+        topics=topics,
+        time=time,
+        stop_words=stop_words,
+        header=not no_header,
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        as_json=json,
+    )
+
+
 @app.command("predict")
 def _predict(
     model: Model,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +42,67 @@ def n_threads(work: float, n_jobs: int | None = None) -> int:
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:
         raise ParameterError(f"n_jobs={n_jobs!r}: expected None, a positive number of threads, or -1 for all")
     return int(n_jobs) if n_jobs > 0 else max(1, budget() + 1 + int(n_jobs))
+
+
+class ThreadsUnderLoad:
+    """The number of threads of a long row of short steps, each of which meets several barriers.
+
+    At a barrier all threads wait for the last. Where other processes want the processors too, one that is set aside
+    holds up all, and steps may take several times as long as on one thread. So the share of the processors that the
+    process got is looked at; where it is small, one thread and all of them are compared by the clock, again and again.
+    The result of a step may not depend on the number of threads.
+
+    Parameters
+    ----------
+    threads : int
+        The number where nothing else runs.
+    clock, processor_clock : callable
+        Seconds of the wall, and of all threads of the process.
+    """
+
+    _FIRST, _TRIAL, _PATIENCE = 10, 4, 25  # steps: before the first look, of a comparison, between two of them
+    _BUSY = 0.75  # share of the processors below which something else must be running
+
+    def __init__(
+        self,
+        threads: int,
+        clock: Callable[[], float] = time.perf_counter,
+        processor_clock: Callable[[], float] = time.process_time,
+    ) -> None:
+        self.threads = self.now = threads
+        self._clock, self._processor_clock = clock, processor_clock
+        self._first, self._busy, self._left, self._patience = True, False, 0, self._PATIENCE
+
+    def run(self, steps: int, work: Callable[[int, int], object]) -> None:
+        """Do so many steps, as calls ``work(steps, threads)``."""
+        if self.threads == 1:
+            work(steps, 1)
+            return
+        while steps > 0:
+            if self._busy and self._left <= 0 and steps > 2 * self._TRIAL:
+                self._compare(work)
+                steps -= 2 * self._TRIAL
+                continue
+            most = self._FIRST if self._first else self._left if self._busy and self._left > 0 else steps
+            count = min(steps, most)
+            _, share = self._timed(work, count, self.now)
+            steps, self._left, self._first = steps - count, self._left - count, False
+            if self.now > 1 and (share < self._BUSY) != self._busy:
+                self._busy, self._left, self._patience = not self._busy, 0, self._PATIENCE
+
+    def _compare(self, work: Callable[[int, int], object]) -> None:
+        """Do some steps in both ways, and go on in the faster one; for twice as long where it is that of before."""
+        alone, together = (self._timed(work, self._TRIAL, threads)[0] for threads in (1, self.threads))
+        best = 1 if alone < together else self.threads
+        self._patience = 2 * self._patience if best == self.now else self._PATIENCE
+        self.now, self._left = best, self._patience
+
+    def _timed(self, work: Callable[[int, int], object], steps: int, threads: int) -> tuple[float, float]:
+        """(seconds, share of `threads` processors that the process got)."""
+        wall, processor = self._clock(), self._processor_clock()
+        work(steps, threads)
+        wall, processor = self._clock() - wall, self._processor_clock() - processor
+        return wall, processor / max(wall * threads, 1e-9)
 
 
 def budget() -> int:

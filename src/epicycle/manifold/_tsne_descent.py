@@ -11,7 +11,7 @@ import numpy as np
 
 from epicycle import _native
 from epicycle.core._monitor import Monitor
-from epicycle.core._threads import n_threads
+from epicycle.core._threads import ThreadsUnderLoad, n_threads
 
 #: How the field of repulsion is computed, by the numbers of native code.
 METHODS = {"exact": 0, "barnes_hut": 1, "fft": 2}
@@ -108,6 +108,24 @@ class Descent:
         self.stage, self.best, self.best_iteration = self.stage + 1, math.inf, self.iteration
 
 
+@dataclass
+class Steps:
+    """Steps of a stage, a few at a time; `last` holds (squared norm of the gradient, attraction, Z) after them."""
+
+    descent: Descent
+    edges: _native.manifold.Edges
+    forces: _native.manifold.Forces
+    stage: Stage
+    last: tuple[float, float, float] = (math.inf, math.nan, math.nan)
+
+    def take(self, count: int, threads: int) -> None:
+        """So many steps on so many threads, which the result does not depend on."""
+        d, stage = self.descent, self.stage
+        self.last = _native.manifold.descend(
+            d.points, d.velocity, d.gains, self.edges, self.forces, stage.rate, stage.momentum, count, threads
+        )
+
+
 def descend(
     descent: Descent,
     edges: _native.manifold.Edges,
@@ -123,17 +141,16 @@ def descend(
 ) -> None:
     """Go through the stages; `value` makes of (attraction, Z) what the history shows."""
     n = len(descent.points)
-    threads = n_threads(10.0 * n_edges + n * repulsion.work(n), n_jobs)
+    threads = ThreadsUnderLoad(n_threads(10.0 * n_edges + n * repulsion.work(n), n_jobs))
     for number, stage in enumerate(stages):
         if number < descent.stage:
             continue
         while descent.iteration < stage.until:
             count = min(every - descent.iteration % every, stage.until - descent.iteration)
             before = descent.points.copy()
-            norm, attraction, Z = _native.manifold.descend(
-                descent.points, descent.velocity, descent.gains, edges, repulsion.forces(stage.attraction),
-                stage.rate, stage.momentum, count, threads,
-            )  # fmt: skip
+            found = Steps(descent, edges, repulsion.forces(stage.attraction), stage)
+            threads.run(count, found.take)
+            norm, attraction, Z = found.last
             descent.iteration += count
             if not np.isfinite(descent.points).all():
                 descent.points[:], descent.reason = before, "diverged"

@@ -24,6 +24,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData
 from epicycle.engine._ordered import in_order
+from epicycle.neighbors._likeliest_bandwidth import likeliest_bandwidth
 from epicycle.spatial._metric import COSINE, Metric
 from epicycle.spatial._metrics import has_tree, resolve
 from epicycle.spatial._options import SEARCH_DOCS
@@ -31,6 +32,8 @@ from epicycle.spatial._search import distance_block, power_overflows, to_unit
 
 #: Kernels of densities, as native code numbers them.
 KERNELS = ("gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine")
+#: Those that are above zero everywhere: their densities have logarithms.
+REACHING_KERNELS = ("gaussian", "exponential")
 _METRICS = sorted({*KDTree.valid_metrics, *BallTree.valid_metrics})
 # Relative error of a sum, beyond which nothing is gained: below the unit of rounding.
 _ROUNDING = 1e-16
@@ -51,9 +54,10 @@ class KernelDensity(Estimator):
 
     Parameters
     ----------
-    bandwidth : float, "scott" or "silverman", default=1.0
+    bandwidth : float, "scott", "silverman" or "likelihood", default=1.0
         h; :math:`n^{-1/(p+4)}`, or :math:`(n (p + 2) / 4)^{-1/(p+4)}`, with n the sum of the weights, for rows of unit
-        variance.
+        variance; "likelihood" takes the h of the largest mean log-density of rows by the others, at any scale (Gaussian
+        and exponential kernels, Euclidean distance).
     algorithm : {"auto", "kd_tree", "ball_tree"}, default="auto"
         The result is the same; the metric has to have such a tree.
     kernel : {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}, default="gaussian"
@@ -97,7 +101,7 @@ class KernelDensity(Estimator):
         "score_y": "%(ignored)s",
     }
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "bandwidth": AnyOf(Real(minimum=0, inclusive=False), Choice("scott", "silverman")),
+        "bandwidth": AnyOf(Real(minimum=0, inclusive=False), Choice("scott", "silverman", "likelihood")),
         "algorithm": Choice("auto", "kd_tree", "ball_tree"),
         "kernel": Choice(*KERNELS),
         "metric": Choice(*_METRICS),
@@ -147,8 +151,8 @@ class KernelDensity(Estimator):
             rows, weight = rows[weight > 0], weight[weight > 0]
             weight = None if bool((weight == 1).all()) else weight
         self.X_fit_, self.weight_ = np.array(rows, dtype=np.float64, order="C"), weight
-        self.bandwidth_ = self._bandwidth()
         self.__dict__.pop("_tree", None)
+        self.bandwidth_ = self._bandwidth()
         meaning = "every density is within atol + rtol times itself of the sum over all rows"
         allowed = max(float(self.atol), float(self.rtol))
         self._conclude_directly(Certificate("error bound", allowed, allowed, meaning))
@@ -160,9 +164,17 @@ class KernelDensity(Estimator):
                 raise ParameterError(
                     f"algorithm={name!r}: invalid metric {self.metric!r} for it; expected algorithm='auto'"
                 )
+        if self.bandwidth == "likelihood" and (self.metric != "euclidean" or self.kernel not in REACHING_KERNELS):
+            raise ParameterError(
+                f"bandwidth='likelihood': has no maximum for kernel={self.kernel!r} and metric={self.metric!r}; "
+                "expected a kernel that reaches every row ('gaussian', 'exponential') and 'euclidean', for which "
+                "densities integrate to one"
+            )
 
     def _bandwidth(self) -> float:
         n, p = self._total(), self.X_fit_.shape[1]
+        if self.bandwidth == "likelihood":
+            return likeliest_bandwidth(self.X_fit_, self.weight_, self._log_densities)
         if self.bandwidth == "scott":
             return float(n ** (-1 / (p + 4)))
         if self.bandwidth == "silverman":
@@ -184,49 +196,59 @@ class KernelDensity(Estimator):
         data = self._predict_data(X)
         if not isinstance(data, ArrayData):
             raise DataError("X: queries have to be in memory; collect them first")
-        Q, p = np.ascontiguousarray(_dense(data.X), dtype=np.float64), self.X_fit_.shape[1]
-        normaliser = log_normaliser(self.kernel, p, self.bandwidth_) + math.log(self._total())
-        return self._log_sums(Q, normaliser) - normaliser
+        return self._log_densities(np.ascontiguousarray(_dense(data.X), dtype=np.float64), self.bandwidth_)
 
-    def _log_sums(self, Q: np.ndarray, normaliser: float) -> np.ndarray:
+    def _log_densities(self, Q: np.ndarray, h: float, left_out: float = 0.0) -> np.ndarray:
+        """log f at rows Q, from which up to this weight of the rows that equal the query is left out."""
+        normaliser = log_normaliser(self.kernel, self.X_fit_.shape[1], h)
+        return self._log_means(Q, h, normaliser, left_out) - normaliser
+
+    def _log_means(self, Q: np.ndarray, h: float, normaliser: float, left_out: float) -> np.ndarray:
         metric = resolve(
             2 if self.metric_params is None else self.metric_params.get("p", 2), self.metric, self.metric_params
         )
         if metric.native is None or metric.native.kind == COSINE or metric.native.power < 1:
-            return self._in_blocks(metric, Q)
-        X, Q, h = metric.scaled(self.X_fit_), metric.scaled(Q), self.bandwidth_
-        if power_overflows(X, Q, metric.native):
-            X, Q, exponent = to_unit(X, Q)
-            h = float(np.clip(np.ldexp(h, -exponent), 1e-300, 1e300))
-            if power_overflows(X, Q, metric.native):
-                return self._in_blocks(metric, Q)
-            return self._over(_native.neighbors.WeightedTree(X, self.weight_), Q, metric.native, h, normaliser)
+            return self._in_blocks(metric, Q, h, left_out)
+        X, S = metric.scaled(self.X_fit_), metric.scaled(Q)
+        if power_overflows(X, S, metric.native):
+            X, S, exponent = to_unit(X, S)
+            if power_overflows(X, S, metric.native):
+                return self._in_blocks(metric, Q, h, left_out)
+            tree, h = (
+                _native.neighbors.WeightedTree(X, self.weight_),
+                float(np.clip(np.ldexp(h, -exponent), 1e-300, 1e300)),
+            )
+            return self._over(tree, S, metric.native, h, normaliser, left_out)
         if "_tree" not in vars(self):  # is not part of the model: it is dropped from copies and files
             self._tree = _native.neighbors.WeightedTree(np.ascontiguousarray(X, dtype=np.float64), self.weight_)
-        return self._over(self._tree, Q, metric.native, h, normaliser)
+        return self._over(self._tree, S, metric.native, h, normaliser, left_out)
 
-    def _over(self, tree: Any, Q: np.ndarray, metric: Metric, h: float, normaliser: float) -> np.ndarray:
+    def _over(
+        self, tree: Any, Q: np.ndarray, metric: Metric, h: float, normaliser: float, left_out: float
+    ) -> np.ndarray:
         threads = n_threads(_OPERATIONS * len(Q) * self.X_fit_.size, self.n_jobs)
         log_atol = math.log(self.atol) + normaliser if self.atol > 0 else -math.inf
         rate = min(1 / h, 1e300)
         rtol = max(float(self.rtol), _ROUNDING)
         Q, which = np.ascontiguousarray(Q, dtype=np.float64), KERNELS.index(self.kernel)
         kind, power = metric.kind, metric.power
-        return _native.neighbors.log_kernel_sums(tree, Q, kind, power, which, rate, log_atol, rtol, threads)
+        return _native.neighbors.log_kernel_means(tree, Q, kind, power, which, rate, log_atol, rtol, left_out, threads)
 
-    def _in_blocks(self, metric: Any, Q: np.ndarray) -> np.ndarray:
+    def _in_blocks(self, metric: Any, Q: np.ndarray, h: float, left_out: float) -> np.ndarray:
         """The same from all distances, for metrics without a tree of boxes."""
         X, out = metric.scaled(self.X_fit_), np.empty(len(Q))
-        weight = None if self.weight_ is None else self.weight_[None, :]
         in_threads = metric.blocks is None or metric.blocks.in_threads
 
         def work(start: int) -> None:
             part = metric.scaled(Q[start : start + step])
             D = distance_block(metric.native, part, X) if metric.blocks is None else metric.blocks.block(part, X)
+            left, taken = weights_left(D, self.weight_, left_out)
             with np.errstate(over="ignore"):
-                logs = values(self.kernel, D / self.bandwidth_)
+                logs = values(self.kernel, D / h)
             with np.errstate(divide="ignore"):  # no kernel reaches the query: the logarithm of zero
-                out[start : start + step] = logsumexp(logs, axis=1, b=weight)
+                sums = logsumexp(logs, axis=1, b=left)
+                total = np.maximum(self._total() - taken, np.exp(np.minimum(sums, 0.0)))
+                out[start : start + step] = np.where(sums == -np.inf, sums, sums - np.log(total))
 
         step = max(1, min(_QUERIES, (1 << 21) // len(X)))
         threads = n_threads(_OPERATIONS * len(Q) * self.X_fit_.size, self.n_jobs) if in_threads else 1
@@ -329,6 +351,13 @@ def values(kernel: str, r: np.ndarray) -> np.ndarray:
     }[kernel]
     with np.errstate(divide="ignore"):
         return np.where(r < 1, np.log(shape), -np.inf)
+
+
+def weights_left(D: np.ndarray, weight: np.ndarray | None, left_out: float) -> tuple[np.ndarray, np.ndarray]:
+    """(weights of the rows for queries at distances D, without up to `left_out` of equal rows; how much that is)."""
+    w = np.ones(D.shape[1]) if weight is None else weight
+    taken = np.minimum(np.where(D == 0, w, 0.0).cumsum(axis=1), left_out)  # so far
+    return w - np.diff(taken, axis=1, prepend=0.0), taken[:, -1]
 
 
 def draw_radii(kernel: str, n: int, p: int, rng: np.random.Generator) -> np.ndarray:

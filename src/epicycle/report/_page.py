@@ -20,6 +20,7 @@ from epicycle.report import (
     _effects as effects,
     _planning as planning,
     _recommendations as recommendations,
+    _topics as topics,
 )
 from epicycle.report._markup import Html, joined, tag
 from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
@@ -126,6 +127,8 @@ def _header(record: dict[str, Any], title: str) -> Html:
         lines = anomalies.headline(found)
     if comparison.comparison_of(record):
         lines = comparison.headline(record)
+    if found := topics.topics_of(record):
+        lines = topics.headline(found)
     steps = next_steps(record)
     return tag(
         "header",
@@ -151,7 +154,7 @@ def _tiles(record: dict[str, Any]) -> Html | None:
     test, data = mapping(record.get("test")), mapping(record.get("data"))
     given = clusters.tiles(clusters.clustering_of(record)) + planning.tiles(planning.planning_of(record))
     given = [*given, *recommendations.tiles(recommendations.recommendations_of(record))]
-    given = [*given, *anomalies.tiles(anomalies.anomalies_of(record))]
+    given = [*given, *anomalies.tiles(anomalies.anomalies_of(record)), *topics.tiles(topics.topics_of(record))]
     tiles: list[Html] = [_tile(*one) for one in (*given, *effects.tiles(effects.effect_of(record)))]
     score = number(test.get("score"))
     if score is not None:

@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+from epicycle.report import _convergence
 from epicycle.report._markup import Html, clipped, joined, more, table, tag
 from epicycle.report._plain import items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of, tick_label
@@ -231,31 +232,5 @@ def examples(record: dict[str, Any]) -> Html | None:
 
 def convergence(record: dict[str, Any]) -> Html | None:
     """The certificate in words, and the objective round by round."""
-    found = recommendations_of(record)
-    certificate = mapping(found.get("certificate"))
-    if not certificate:
-        return None
-    meaning = text(certificate.get("meaning"), 300)
-    words = (
-        f"{text(certificate.get('kind'), 60).capitalize()} {shown(certificate.get('value'), 2)}, tolerance "
-        f"{shown(certificate.get('tolerance'), 2)}: {meaning}."
-    )
-    values = numbers(found.get("objective"))
-    picture = None
-    if sum(v is not None for v in values) >= 2:
-        x: list[float | None] = [float(i) for i in range(1, len(values) + 1)]
-        canvas = Canvas(span_of(x, pad=0.03), span_of(values))
-        canvas.axes("round", "objective")
-        canvas.line(x, values, "blue")
-        canvas.points(x, values, "blue", [f"round {i}: {shown(v, 6)}" for i, v in enumerate(values, 1)], r=2.6)
-        picture = figure(
-            canvas,
-            "objective",
-            "Objective",
-            "Squared errors and penalties after every round; they never rise.",
-            description=f"{len(values)} rounds, from {shown(values[0], 4)} to {shown(values[-1], 4)}.",
-        )
-    return joined(
-        tag("p", words, class_=f"verdict {'good' if certificate.get('holds') else 'bad'}"),
-        tag("div", picture, class_="figures") if picture else None,
-    )
+    caption = "Squared errors and penalties after every round; they never rise."
+    return _convergence.convergence(recommendations_of(record), caption=caption)

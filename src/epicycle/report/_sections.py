@@ -17,6 +17,7 @@ from epicycle.report import (
     _planning as planning,
     _recommendations as recommendations,
     _scores as scores,
+    _topics as topics,
 )
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, shown, text, whole
@@ -446,6 +447,11 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("lists", "Lists", "What the lists are worth", recommendations.lists),
     ("examples", "Examples", "Examples", recommendations.examples),
     ("fit", "Certificate", "Certificate of the fit", recommendations.convergence),
+    ("topics", "Topics", "The topics", topics.topics),
+    ("shares", "Shares", "Shares of the topics", topics.over),
+    ("documents", "Documents", "Documents of the topics", topics.documents),
+    ("perplexity", "Number of topics", "How many topics", topics.number_of_topics),
+    ("sampler", "Certificate", "Certificate of the fit", topics.convergence),
     ("models", "Leaderboard", "Leaderboard", models),
     ("quality", "Test score", "Test score", quality),
     ("groups", "Groups", "Rates by group", scores.groups),

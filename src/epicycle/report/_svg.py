@@ -105,17 +105,20 @@ class Canvas:
         """Text at units x and y."""
         self.put("text", what, x=x, y=y, text_anchor=None if anchor == "start" else anchor, class_=class_)
 
-    def axes(self, x_label: str, y_label: str, *, x_ticks: int = 5, y_ticks: int = 5) -> None:
-        """Grid lines with their numbers, and labels of the axes; that of y is on top of its axis."""
+    def axes(
+        self, x_label: str, y_label: str, *, x_ticks: int = 5, y_ticks: int = 5, x_names: Sequence[str] = ()
+    ) -> None:
+        """Grid lines with their numbers, and labels of the axes; names stand at 0, 1, ... in the place of numbers."""
         left, right, foot, top = self.x.start, self.x.stop, self.y.start, self.y.stop
         for value in self.y.ticks(y_ticks):
             at = self.y(value)
             self.put("line", x1=left, x2=right, y1=at, y2=at, class_="grid")
             self.words(left - 7, at + 4, tick_label(value), anchor="end", class_="tick")
-        for value in self.x.ticks(x_ticks):
+        named = [(float(i), x_names[i]) for i in thinned(len(x_names), x_ticks)]
+        for value, label in named or [(tick, tick_label(tick)) for tick in self.x.ticks(x_ticks)]:
             at = self.x(value)
             self.put("line", x1=at, x2=at, y1=foot, y2=foot + 4, class_="axis")
-            self.words(at, foot + 18, tick_label(value), anchor="middle", class_="tick")
+            self.words(at, foot + 18, label, anchor="middle", class_="tick")
         self.put("line", x1=left, x2=right, y1=foot, y2=foot, class_="axis")
         self.words((left + right) / 2, self.height - 6, x_label, anchor="middle")
         if y_label:

@@ -410,6 +410,33 @@ class RecommendationRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class TopicRow(TypedDict, total=False):
+    """One topic, with its words, the most probable first."""
+
+    words: Sequence[str]
+    probabilities: Numbers
+    distinctive: Sequence[str]
+    share: Number  # of all words
+    coherence: Number
+    documents: int  # of which it is the largest topic
+    examples: Sequence[Mapping[str, Any]]  # "row", "share", "text"
+
+
+class TopicRecord(TypedDict, total=False):
+    """The topics of a column of texts, the largest first."""
+
+    verdict: str
+    columns: Mapping[str, str | None]  # "text", "time"
+    counts: Mapping[str, int]  # "documents", "left_out", "words", "terms"
+    topics: Sequence[TopicRow]
+    candidates: Sequence[Mapping[str, Number]]  # "topics", "perplexity", "coherence"
+    perplexity: Number
+    unigram: Number  # perplexity by the frequencies of words alone
+    over: Mapping[str, Any] | None  # "column", "in_time", "labels", "documents", "shares" (by topic), "missing"
+    objective: Numbers
+    certificate: CertificateRecord
+
+
 class Record(TypedDict, total=False):
     """The input of a report."""
 
@@ -441,5 +468,6 @@ class Record(TypedDict, total=False):
     recommendations: RecommendationRecord
     anomalies: AnomalyRecord
     comparison: Mapping[str, Any]  # "runs" of "name" and "record", "verdict"
+    topics: TopicRecord
     environment: Mapping[str, Any]
     reproduce: str

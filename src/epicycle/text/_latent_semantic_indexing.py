@@ -2,6 +2,7 @@ r"""Latent semantic indexing:  rows of weights W = U diag(s) V of rank k;  docum
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
@@ -12,7 +13,7 @@ from sklearn.base import clone
 
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
+from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._parameters import Choice, Described, Domain, Integer, NoneOr, Real
 from epicycle.core._random import stream
 from epicycle.core.estimator._catalogue import MethodCard
@@ -29,6 +30,7 @@ from epicycle.text._tfidf_vectorizer import TfidfVectorizer
 
 _MOST_PRODUCTS = 300
 _COSINES = 1 << 22  # held at a time while queries are answered
+_NAMED = 8  # unknown words, and queries without any known one, that a message lists
 _RANK = 1e-14  # squared singular values below this share of the largest are rounding
 
 
@@ -204,7 +206,8 @@ class LatentSemanticIndexing(Projection):
         Parameters
         ----------
         query : str, or documents or rows of counts
-            What is looked for; words that no document had are passed over.
+            What is looked for. Words of a text that the fit does not know are passed over with a warning; a text of
+            which it knows none is an error, among several a warning and cosines of 0.
         n_documents : int, default=10
             How many are returned, at most.
 
@@ -216,7 +219,12 @@ class LatentSemanticIndexing(Projection):
         if not Integer(minimum=1).accepts(n_documents):
             raise ParameterTypeError(f"n_documents={n_documents!r}: expected an integer >= 1")
         one = isinstance(query, str | bytes)
-        Q = unit_rows(_in_memory(self.transform([query] if one else query)))
+        table = self._table([query] if one else query)
+        if one:
+            self._check_words(query, table)
+        elif is_text(query):
+            _warn_of_unknown_texts(table)
+        Q = unit_rows(_in_memory(engine.map(_coordinates, table, self.components_, self._how(), n_jobs=self.n_jobs)))
         Z = unit_rows(self.document_vectors_)
         n = min(int(n_documents), len(Z))
         found = Found(np.empty((len(Q), n), dtype=np.int64), np.empty((len(Q), n), dtype=Z.dtype))
@@ -227,6 +235,21 @@ class LatentSemanticIndexing(Projection):
             found.documents[rows] = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
             found.similarities[rows] = np.take_along_axis(cosines, found.documents[rows], axis=1)
         return Found(found.documents[0], found.similarities[0]) if one else found
+
+    def _check_words(self, query: str | bytes, table: Any) -> None:
+        """Name the words of a query that the fit does not know: in an error where that is all of them."""
+        unknown = [repr(term) for term in _unknown_terms(self.vectorizer_, query)]
+        named = ", ".join(unknown[:_NAMED]) + (f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else "")
+        known = self.components_.shape[1]
+        if csr_rows(table.X).nnz == 0:
+            what = f"knows none of {named}" if unknown else "finds no terms in it"
+            raise DataError(f"query={query!r:.80}: the fit {what}; expected some of its {known:,} terms, see terms()")
+        if unknown:
+            warnings.warn(
+                f"query={query!r:.80}: passed over {named}, not among the {known:,} terms of the fit",
+                EpicycleWarning,
+                stacklevel=3,
+            )
 
     def similar_terms(self, term: str, n_terms: int = 10) -> list[tuple[str, float]]:
         """The terms that are used most like a term, and the cosines of their angles to it.
@@ -305,6 +328,30 @@ def is_text(X: Any) -> bool:
 
 def _first_is_text(X: Any) -> bool:
     return any(isinstance(item, str | bytes) for item in list(X[:1]))
+
+
+def _unknown_terms(vectorizer: Any, query: str | bytes) -> list[str]:
+    """The words of a text without a column, each once; none for terms that are no words or have no list."""
+    if not hasattr(vectorizer, "vocabulary_") or not hasattr(vectorizer, "build_analyzer"):
+        return []
+    if vectorizer.analyzer in ("char", "char_wb"):
+        return []
+    terms = dict.fromkeys(vectorizer.build_analyzer()(query))
+    spaces = None if callable(vectorizer.analyzer) else vectorizer.ngram_range[0] - 1  # not of longer n-grams
+    unknown = (str(term) for term in terms if term not in vectorizer.vocabulary_)
+    return [term for term in unknown if spaces is None or term.count(" ") == spaces]
+
+
+def _warn_of_unknown_texts(table: Any) -> None:
+    empty = np.flatnonzero(np.diff(csr_rows(table.X).indptr) == 0).tolist()
+    if empty:
+        named = ", ".join(map(str, empty[:_NAMED])) + (", ..." if len(empty) > _NAMED else "")
+        warnings.warn(
+            f"query: {len(empty):,} of {table.n_rows:,} texts have no term that the fit knows, cosines are 0 "
+            f"(positions {named})",
+            EpicycleWarning,
+            stacklevel=3,
+        )
 
 
 def unit_rows(Z: np.ndarray) -> np.ndarray:

@@ -53,9 +53,9 @@ def anomaly_table(
 ) -> AnomalyRun:
     """Find the rows of a table that are unlike the others, and say what makes each of them so.
 
-    Five detectors are compared. With a column of labels each is fitted to the normal rows of one half, its threshold is
-    chosen by F1, and the other half is scored; the one with the largest average precision is fitted to all normal rows.
-    Without labels the one that agrees best with the others is taken. The same seed gives the same files.
+    Up to six detectors are compared. With a column of labels each is fitted to the normal rows of one half, its
+    threshold is chosen by F1, and the other half is scored; the one with the largest average precision is fitted to all
+    normal rows. Without labels the one that agrees best with the others is taken. The same seed gives the same files.
 
     Parameters
     ----------

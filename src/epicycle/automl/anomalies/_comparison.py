@@ -10,12 +10,20 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from epicycle.anomaly import GaussianAnomalyDetector, IsolationForest, MixtureAnomalyDetector, PCAAnomalyDetector
+from epicycle.anomaly import (
+    GaussianAnomalyDetector,
+    IsolationForest,
+    KernelDensityAnomalyDetector,
+    MixtureAnomalyDetector,
+    PCAAnomalyDetector,
+)
 from epicycle.core._exceptions import EpicycleError
 from epicycle.core._random import stream
 
 #: Rows beyond which a mixture takes longer than all others together.
 _MIXTURE_ROWS = 50_000
+#: The same for a kernel density, whose work grows with the square of the rows.
+_KERNEL_ROWS = 10_000
 
 
 def detectors(n_rows: int, share: float, seed: int) -> dict[str, Any]:
@@ -32,6 +40,8 @@ def detectors(n_rows: int, share: float, seed: int) -> dict[str, Any]:
         found["mixture of normals"] = MixtureAnomalyDetector(
             max_components=5, reg_covar=1e-3, contamination=share, random_state=seed
         )
+    if n_rows <= _KERNEL_ROWS:
+        found["kernel density"] = KernelDensityAnomalyDetector(rtol=1e-2, contamination=share)
     return found
 
 
