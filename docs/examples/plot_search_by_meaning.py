@@ -24,7 +24,7 @@ print(index.certificate_)
 # %%
 # Queries are documents too. Each is answered by the topics at the smallest angle.
 
-for query in ("a loop before its end", "errors and how to handle them", "decimal places of a number"):
+for query in ("a loop before its end", "errors and how to handle them", "decimal point of a number"):
     found = index.search(query, 4)
     answers = ", ".join(f"{names[i]} ({c:.2f})" for i, c in zip(found.documents, found.similarities, strict=True))
     print(f"{query}: {answers}")
