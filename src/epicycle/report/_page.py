@@ -20,12 +20,12 @@ from epicycle.report import (
     _effects as effects,
     _planning as planning,
     _recommendations as recommendations,
-    _topics as topics,
 )
 from epicycle.report._markup import Html, joined, tag
 from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report._sections import SECTIONS
 from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps, scored
+from epicycle.report.latent import _topics as topics
 
 # Tables have a maximum number of rows, which gives a page of some 100 kB, and of 1 MB with long names. Only texts that
 # consist of characters to be escaped can exceed the limit of 3 MB; they are then shortened to these lengths.

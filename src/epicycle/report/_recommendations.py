@@ -6,10 +6,10 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from epicycle.report import _convergence
 from epicycle.report._markup import Html, clipped, joined, more, table, tag
 from epicycle.report._plain import items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of, tick_label
+from epicycle.report.latent import _convergence
 
 _CANDIDATES, _USERS = 30, 10
 _CRITERIA = (("ndcg", "NDCG"), ("map", "MAP"), ("recall", "recall"), ("coverage", "coverage"))

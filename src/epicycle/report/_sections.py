@@ -17,7 +17,6 @@ from epicycle.report import (
     _planning as planning,
     _recommendations as recommendations,
     _scores as scores,
-    _topics as topics,
 )
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, shown, text, whole
@@ -35,6 +34,7 @@ from epicycle.report._wording import (
     model_name,
     restriction_words,
 )
+from epicycle.report.latent import _topics as topics
 
 _WARNINGS = 40
 _RANK = {"critical": 0, "error": 0, "high": 0, "medium": 1, "warning": 1, "low": 2, "info": 2}

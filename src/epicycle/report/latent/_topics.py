@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from epicycle.report import _convergence
 from epicycle.report._markup import Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import WIDTH, Canvas, figure, span_of
+from epicycle.report.latent import _convergence
 
 _TOPICS, _DRAWN_OVER, _WORDS, _LISTED, _GROUPS = 60, 12, 10, 30, 24
 _NAME, _ROW, _TOP = 132.0, 19.0, 14.0  # of bars: width of the names, height of a row, above the first

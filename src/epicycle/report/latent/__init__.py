@@ -1,0 +1,1 @@
+"""Pages of latent structure: topics, and the certificate of iterations."""
