@@ -33,6 +33,9 @@ ORDER = [
     "plot_pole_swing_up.py",
     "plot_cliff_walk.py",
     "plot_learning_rate_ladder.py",
+    "plot_shapes_in_images.py",
+    "plot_double_descent.py",
+    "plot_networks_as_processes.py",
     "plot_gradient_check.py",
 ]
 

@@ -269,6 +269,8 @@ from .nets import (
     ConvNetClassifier as ConvNetClassifier,
     MLPClassifier as MLPClassifier,
     MLPRegressor as MLPRegressor,
+    ObjectDetector as ObjectDetector,
+    Segmenter as Segmenter,
     SequenceClassifier as SequenceClassifier,
     SequenceRegressor as SequenceRegressor,
     SequenceTagger as SequenceTagger,

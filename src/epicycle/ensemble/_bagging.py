@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -14,6 +14,7 @@ from epicycle.core.estimator._parts import where_part_has
 from epicycle.data._target import as_labels, as_numeric_target
 from epicycle.ensemble._bagging_base import Bagging
 from epicycle.ensemble._base import label_table
+from epicycle.stats._binomial import largest_rate, smallest_rate
 from epicycle.tree.cart._classifier import DecisionTreeClassifier
 from epicycle.tree.cart._regressor import DecisionTreeRegressor
 
@@ -102,9 +103,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
         # A row that all members drew counts for the first class in scikit-learn's score, and not at all in the error.
         chosen = np.argmax(np.nan_to_num(average), axis=1)
         wrong, n = int(np.sum(chosen[known] != y[known])), int(known.sum())
-        # Clopper and Pearson's interval of a share.
-        low = float(betaincinv(wrong, n - wrong + 1, 0.025)) if wrong else 0.0
-        high = float(betaincinv(wrong + 1, n - wrong, 0.975)) if wrong < n else 1.0
+        low, high = smallest_rate(wrong, n, 0.025), largest_rate(wrong, n, 0.025)
         return float(accuracy_score(y, chosen)), wrong / n, low, high
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:

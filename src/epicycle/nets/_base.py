@@ -24,7 +24,8 @@ from epicycle.core._parameters import Domain
 from epicycle.core._random import seed_of
 from epicycle.core._solution import Solution
 from epicycle.core.estimator import Estimator, fitting
-from epicycle.nets._evidence import bound_of_errors, certificate
+from epicycle.data import ArrayData
+from epicycle.nets._evidence import certificate
 from epicycle.nets.training._options import NET_DOCS, NET_PARAMETERS, TrainingOptions
 from epicycle.nets.training._torch import (
     deterministic_kernels,
@@ -35,6 +36,7 @@ from epicycle.nets.training._torch import (
     seeded,
 )
 from epicycle.optim import Loss
+from epicycle.stats._binomial import largest_rate
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch, Rows
@@ -53,6 +55,8 @@ class NetEstimator(Estimator):
     _parameters: ClassVar[Mapping[str, Domain]] = NET_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = NET_DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("architecture_", "module_")
+    #: Entries of the architecture that `partial_fit` keeps from its first call, such as the scale of the first rows.
+    _kept_in_streams: ClassVar[tuple[str, ...]] = ()
 
     random_state: Any
     warm_start: bool
@@ -135,6 +139,9 @@ class NetEstimator(Estimator):
         held = None
         if options.early_stopping:
             rows, held = self._hold_out(rows, seed)
+        if stream and "architecture_" in self._run.earlier:
+            earlier = self._run.earlier["architecture_"]
+            architecture = {**architecture, **{name: earlier[name] for name in self._kept_in_streams}}
         self.architecture_ = architecture
         module = self._first_module(architecture, seed, stream=stream)
         with memory_errors_named(type(self).__name__), one_thread_each(), deterministic_kernels(options.deterministic):
@@ -162,8 +169,8 @@ class NetEstimator(Estimator):
         history = outcome.history
         if stream:
             self._stream_state_ = outcome.state
-            earlier = self._run.earlier.get("history_")
-            history = history if earlier is None else _joined(earlier, history)
+            before = self._run.earlier.get("history_")
+            history = history if before is None else _joined(before, history)
         self._conclude(
             Solution(np.zeros(1), outcome.objective, history, proof, outcome.n_iter, reason, state=outcome.state)
         )
@@ -261,7 +268,7 @@ class NetEstimator(Estimator):
         if wrong is None:
             return None
         # The epoch was chosen by the same rows: a bound for each of them at once.
-        return int(wrong.sum()), len(wrong), bound_of_errors(int(wrong.sum()), len(wrong), 0.05 / max(n_looks, 1))
+        return int(wrong.sum()), len(wrong), largest_rate(int(wrong.sum()), len(wrong), 0.05 / max(n_looks, 1))
 
     def _learn_more(self, rows: Rows) -> None:
         """One more epoch over these rows, for `partial_fit`."""
@@ -341,10 +348,14 @@ class NetEstimator(Estimator):
 
     def _example_inputs(self, X: Any) -> tuple[Any, ...]:
         """A few rows as the tensors that the module is called with."""
+        return tuple(x[:2] for x in self._module_inputs(X))
+
+    def _module_inputs(self, X: Any) -> tuple[Any, ...]:
+        """Rows in memory as the tensors that the module is called with."""
         import torch
 
         data = self._predict_data(X)
-        rows = data.head().X[:2]
+        rows = data.X if isinstance(data, ArrayData) else data.head().X
         rows = rows.toarray() if sp.issparse(rows) else rows
         return (torch.from_numpy(np.array(rows, dtype=self.architecture_.get("dtype", "float32"))),)
 

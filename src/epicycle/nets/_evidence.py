@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scipy.special import betaincinv
-
 from epicycle.core._certificate import Certificate
 from epicycle.nets.training._options import TrainingOptions
-
-
-def bound_of_errors(errors: int, n: int, delta: float) -> float:
-    """The largest error rate under which so few errors in n rows have probability delta (Clopper and Pearson)."""
-    return 1.0 if errors == n else float(betaincinv(errors + 1, n - errors, 1 - delta))
 
 
 def certificate(

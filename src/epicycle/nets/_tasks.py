@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from epicycle.core._exceptions import ParameterError
 from epicycle.nets._base import NetEstimator
+from epicycle.nets.training._torch import require_torch
 from epicycle.optim import Logistic, Loss, Multinomial
 from epicycle.optim._losses import Squared
 from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
@@ -26,6 +28,14 @@ class NetClassifier(ClassifierMixin, NetEstimator):  # type: ignore[misc]  # unt
     @abstractmethod
     def _scores(self, X: Any) -> np.ndarray:
         """Outputs of the module for X, of shape (n, 1) or (n, K)."""
+
+    def _begins_stream(self, classes: Any) -> bool:
+        """Whether a call of `partial_fit` is the first, which has to name the classes."""
+        require_torch(type(self).__name__)
+        first = not hasattr(self, "classes_")
+        if first and classes is None:
+            raise ParameterError("classes must be passed on the first call to partial_fit.")
+        return first
 
     def _loss(self) -> Loss:
         return Logistic() if len(self.classes_) == 2 else Multinomial()

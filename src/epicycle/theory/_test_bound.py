@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betaincinv
 
 from epicycle.core._checks import count, number, open_unit
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core.estimator._catalogue import in_catalogue
+from epicycle.stats._binomial import largest_rate, smallest_rate
 
 Method = Literal["auto", "binomial", "bernstein", "hoeffding"]
 
@@ -145,6 +145,5 @@ def _checked(losses: Any, errors: Any, n: Any, low: float, high: float) -> tuple
 
 def _binomial(errors: int, n: int, delta: float, sides: int) -> tuple[float, float]:
     """The rates at which so few, or so many, errors have probability delta (Clopper and Pearson)."""
-    upper = 1.0 if errors == n else float(betaincinv(errors + 1, n - errors, 1 - delta))
-    lower = 0.0 if errors == 0 or sides == 1 else float(betaincinv(errors, n - errors + 1, delta))
-    return lower, upper
+    lower = 0.0 if sides == 1 else smallest_rate(errors, n, delta)
+    return lower, largest_rate(errors, n, delta)

@@ -2,6 +2,7 @@
 
 import numpy as np
 from net_samples import Sample
+from shapes import drawn_shapes
 
 ARCHITECTURE = [["conv", 4, 3], "batch_norm", "relu", ["max_pool", 2], ["dropout", 0.2]]
 
@@ -22,8 +23,21 @@ def bars(n):
     return X, np.array(["stands", "lies", "leans"])[y]
 
 
+def boxes(n):
+    X, targets, _ = drawn_shapes(n, 12, most=1, smallest=4, largest=6)
+    return X, targets
+
+
+def masks(n):
+    X, _, found = drawn_shapes(n, 12, most=1, smallest=4, largest=6)
+    return X, found
+
+
+_TINY = {"channels": 2, "depth": 1, "max_iter": 2, "batch_size": 128}
 SAMPLES = {
     "ConvNetClassifier": Sample(
         bars, {"architecture": ARCHITECTURE, "max_iter": 3, "batch_size": 32}, solvers=("adamw", "momentum")
-    )
+    ),
+    "ObjectDetector": Sample(boxes, {**_TINY, "cell": 2}, solvers=("adamw",)),
+    "Segmenter": Sample(masks, _TINY, solvers=("adamw",)),
 }

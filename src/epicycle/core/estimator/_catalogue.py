@@ -20,6 +20,8 @@ _WITH_FUNCTIONS = (
     "control",
     "diagnose",
     "metrics",
+    "nets",
+    "nets.examples",
     "online",
     "optim",
     "recommend",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -151,10 +152,12 @@ class FitMonitor(Monitor):
         self._task: Any = None
         self._begin_task()
         self._logs = getattr(estimator, "verbose", 0) >= 2
+        self._resumed, self._entered = 0, time.perf_counter()
 
     def resume(self, history: History) -> None:
         """Go on after the iterations of an earlier, interrupted fit."""
         self._rows = [{name: float(history[name][i]) for name in history} for i in range(history.n_iter)]
+        self._resumed = history.n_iter
         self._began -= self._rows[-1].get("seconds", 0.0) if self._rows else 0.0
 
     def __call__(
@@ -171,8 +174,17 @@ class FitMonitor(Monitor):
             shown = ", ".join(f"{name} {value:.6g}" for name, value in columns.items())
             logger.info("%s iteration %d: objective %.10g, %s", self._run.name, iteration, objective, shown)
         if self._run.progress is not None:
-            self._run.progress.update(iteration, total=self._max_iter, note=f"objective {objective:.6g}")
+            self._run.progress.update(iteration, total=self._max_iter, note=self._note(iteration, objective, columns))
         return self._context is not None and self._end_task(iteration, x, state)
+
+    def _note(self, iteration: int, objective: float, columns: Mapping[str, float]) -> str:
+        """What the line says of an iteration; of the training of a network, whose end is known, also the time left."""
+        if "learning_rate" not in columns or self._max_iter is None:
+            return f"objective {objective:.6g}"
+        done = iteration - self._resumed
+        left = (time.perf_counter() - self._entered) / max(done, 1) * (self._max_iter - iteration)
+        minutes, seconds = divmod(math.ceil(left), 60)
+        return f"loss {objective:.4g}, rate {columns['learning_rate']:.2g}, {minutes}:{seconds:02d} left"
 
     def history(self) -> History:
         """Everything recorded so far, at a cost that does not grow with it."""

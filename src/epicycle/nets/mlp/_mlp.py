@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.nets._tasks import NetClassifier, NetRegressor
@@ -110,10 +110,7 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
             All classes; the first call has to name them, unless there was a `fit` before.
         sample_weight : array-like of shape (n_samples,), optional
         """
-        require_torch(type(self).__name__)
-        first = not hasattr(self, "classes_")
-        if first and classes is None:
-            raise ParameterError("classes must be passed on the first call to partial_fit.")
+        first = self._begins_stream(classes)
         table = label_table(y)
         if table is not None:
             self._multilabel_ = True

@@ -79,7 +79,8 @@ def memory_errors_named(name: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:  # torch.OutOfMemoryError on a GPU is one; on the CPU only the text tells
-        if not isinstance(error, torch.OutOfMemoryError) and "not enough memory" not in str(error):
+        on_cpu = "DefaultCPUAllocator" in str(error) or "not enough memory" in str(error)
+        if not isinstance(error, torch.OutOfMemoryError) and not on_cpu:
             raise
         raise MemoryBudgetError(
             f"{name}: the memory of the device is not enough ({str(error).splitlines()[0]:.150}); take a smaller "

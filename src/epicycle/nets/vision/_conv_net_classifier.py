@@ -20,7 +20,6 @@ from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
-from epicycle.nets.training._torch import require_torch
 from epicycle.nets.vision._images import as_images, channel_moments
 from epicycle.nets.vision._layers import ARCHITECTURES, layers_of
 from epicycle.stats._labels import codes, encode_array, joined_classes
@@ -43,10 +42,10 @@ class ConvNetClassifier(NetClassifier):
     ----------
     architecture : {'lenet', 'alexnet', 'vgg', 'inception', 'resnet'} or list of layers, default='lenet'
         A network of that shape, with as many poolings as the size of the images has room for; or layers such as
-        ``["conv", 32, 3]`` (channels, side of the filters, optionally stride), ``["max_pool", 2]``,
-        ``["average_pool", 2]``, ``["residual", 64, 2]``, ``["inception", 32, 64, 16, 16]``, ``["linear", 100]``,
-        ``["dropout", 0.5]``, "global_pool", "flatten", "batch_norm", "relu", "gelu", "tanh", "sigmoid". A linear
-        layer with an output for each class follows.
+        ``["conv", 32, 3]`` (channels, side of the filters, optionally stride), ``["deformable", 32, 3]``,
+        ``["max_pool", 2]``, ``["average_pool", 2]``, ``["residual", 64, 2]``, ``["inception", 32, 64, 16, 16]``,
+        ``["linear", 100]``, ``["dropout", 0.5]``, "global_pool", "flatten", "batch_norm", "relu", "gelu", "tanh",
+        "sigmoid". A linear layer with an output for each class follows.
     width : float, default=1.0
         Factor of all numbers of channels and units of a named architecture.
     label_smoothing : float, default=0.0
@@ -93,6 +92,7 @@ class ConvNetClassifier(NetClassifier):
         "flip": Boolean(),
     }
     _card = MethodCard("nets", ("F2",), ("memory",), "none")
+    _kept_in_streams = ("mean", "deviation")  # the scale of the first images
 
     architecture: Any
     width: float
@@ -185,10 +185,7 @@ class ConvNetClassifier(NetClassifier):
             All classes; the first call has to name them, unless there was a `fit` before.
         sample_weight : array-like of shape (n_samples,), optional
         """
-        require_torch(type(self).__name__)
-        first = not hasattr(self, "classes_")
-        if first and classes is None:
-            raise ParameterError("classes must be passed on the first call to partial_fit.")
+        first = self._begins_stream(classes)
         images, labels, weight = self._fit_data(X, y, sample_weight)
         known = joined_classes(np.empty(0), classes, None if first else self.classes_)
         unknown = ~np.isin(labels, known)
@@ -197,13 +194,6 @@ class ConvNetClassifier(NetClassifier):
         self.classes_, self.image_shape_ = known, list(images.shape[1:])
         self._learn_more(self._rows(images, labels, weight))
         return self
-
-    def _first_module(self, architecture: Mapping[str, Any], seed: int, *, stream: bool = False) -> Any:
-        earlier = self._run.earlier.get("architecture_")
-        if stream and earlier is not None:  # the scale of the first images stays
-            architecture = {**architecture, **{name: earlier[name] for name in ("mean", "deviation")}}
-            self.architecture_ = dict(architecture)
-        return super()._first_module(architecture, seed, stream=stream)
 
     # ------------------------------------------------------------------------------------------- prediction
 
@@ -216,6 +206,11 @@ class ConvNetClassifier(NetClassifier):
 
         images = self._images(X)
         return self._outputs(self.module_, ArrayRows((images,), dtype=np.float32))
+
+    def _module_inputs(self, X: Any) -> tuple[Any, ...]:
+        import torch
+
+        return (torch.from_numpy(np.array(self._images(X))),)
 
     # ------------------------------------------------------------------------------------------- what it looks at
 

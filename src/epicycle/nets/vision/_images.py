@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,18 +67,54 @@ def as_images(X: Any, estimator_name: str, shape: list[int] | None = None) -> np
     return images.astype(np.float32)
 
 
-def channel_moments(images: np.ndarray, weight: np.ndarray | None) -> tuple[list[float], list[float]]:
+def as_image_set(X: Any, estimator_name: str, channels: int | None = None) -> list[np.ndarray]:
+    """X as a list of arrays (height, width, channels), of one size or of several, all bytes or all float32.
+
+    Parameters
+    ----------
+    X : array-like of images of one size, or sequence of arrays of any sizes
+    estimator_name : str
+        Named in errors.
+    channels : int, optional
+        Channels of the images that the network was fitted to.
+    """
+    several = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object)
+    if several and len(X) and all(isinstance(image, np.ndarray) and image.ndim in (2, 3) for image in X):
+        images = [as_images(image[None], estimator_name)[0] for image in X]
+    elif several and any(isinstance(image, np.ndarray) for image in X):
+        shapes = sorted({np.shape(image) for image in X})
+        raise DataTypeError(
+            f"X: {estimator_name} expects arrays of shape (height, width) or (height, width, channels); got shapes "
+            f"{shapes[:4]}"
+        )
+    else:
+        images = list(as_images(X, estimator_name))
+    found = {image.shape[2] for image in images}
+    if len(found) > 1:
+        raise DataError(f"X: the images have {sorted(found)} channels; expected the same number in all of them")
+    if channels is not None and found != {channels}:
+        raise DataError(f"X: the images have {found.pop()} channels; {estimator_name} was fitted to {channels}")
+    if any(image.dtype != np.uint8 for image in images):
+        images = [image.astype(np.float32, copy=False) for image in images]
+    return images
+
+
+def channel_moments(
+    images: np.ndarray | Sequence[np.ndarray], weight: np.ndarray | None
+) -> tuple[list[float], list[float]]:
     """Means and standard deviations of the channels, over all pixels; 1 for a channel that is constant."""
     v = np.ones(len(images)) if weight is None else weight
-    n = v.sum() * images.shape[1] * images.shape[2]
-    total = np.zeros(images.shape[3])
-    for i in range(0, len(images), 1024):
-        total += v[i : i + 1024] @ images[i : i + 1024].sum(axis=(1, 2), dtype=np.float64)
+    step = 1024 if isinstance(images, np.ndarray) else 1  # images of several sizes one by one
+    pieces = [slice(i, i + step) for i in range(0, len(images), step)]
+    n, total = 0.0, np.zeros(images[0].shape[-1])
+    for piece in pieces:
+        block = np.asarray(images[piece])
+        n += v[piece].sum() * block.shape[1] * block.shape[2]
+        total += v[piece] @ block.sum(axis=(1, 2), dtype=np.float64)
     mean = total / n
     squares = np.zeros_like(mean)
-    for i in range(0, len(images), 1024):
-        centred = images[i : i + 1024] - mean
-        squares += v[i : i + 1024] @ (centred**2).sum(axis=(1, 2))
+    for piece in pieces:
+        squares += v[piece] @ ((np.asarray(images[piece]) - mean) ** 2).sum(axis=(1, 2))
     deviation = np.sqrt(squares / n)
     # A channel whose spread is the rounding of its mean is constant.
     constant = deviation <= 1e-6 * np.abs(mean)

@@ -3,6 +3,7 @@
 A layer is a name, or a list of a name and numbers:
 
     ["conv", channels, size, stride]    convolution that keeps height and width (divided by the stride, 1 by default)
+    ["deformable", channels, size, stride]   the same with taps that are moved by learnt offsets (Dai et al. 2017)
     ["max_pool", size], ["average_pool", size]     largest or mean value of squares; "global_pool": mean of all pixels
     ["residual", channels, stride]      x + conv(a(conv(x))), each convolution 3 x 3 with batch norm (He et al. 2016)
     ["inception", a, b, c, d]           1 x 1, 3 x 3, 5 x 5 convolutions and pooling side by side (Szegedy et al. 2015)
@@ -23,6 +24,7 @@ Layer = list[Any]
 #: Numbers of each kind of layer: (at least, at most), and whether they are whole.
 _NUMBERS: Mapping[str, tuple[int, int]] = {
     "conv": (2, 3),
+    "deformable": (2, 3),
     "max_pool": (1, 1),
     "average_pool": (1, 1),
     "residual": (1, 2),
@@ -145,7 +147,7 @@ def _layer(layer: Any, i: int) -> Layer:
         return [name, float(values[0])]
     if not all(isinstance(v, int) and not isinstance(v, bool) and v >= 1 for v in values):
         raise ParameterError(f"architecture[{i}]={layer!r}; expected whole numbers of at least 1")
-    if name == "conv" and values[1] % 2 == 0:
+    if name in ("conv", "deformable") and values[1] % 2 == 0:
         raise ParameterError(f"architecture[{i}]={layer!r}: filters have an odd side, so that images keep theirs")
     return [name, *(int(v) for v in values)]
 
@@ -154,7 +156,7 @@ def _check_sizes(layers: list[Layer], height: int, width: int) -> None:
     """Raise where a layer is left without pixels, or asks for an image after they were laid out in a row."""
     flat = False
     for i, (name, *values) in enumerate(layers):
-        spatial = name in ("conv", "max_pool", "average_pool", "global_pool", "residual", "inception")
+        spatial = name in ("conv", "deformable", "max_pool", "average_pool", "global_pool", "residual", "inception")
         if spatial and flat:
             raise ParameterError(
                 f"architecture[{i}]={[name, *values]!r} needs an image; the layers before it end in a row"
@@ -166,7 +168,7 @@ def _check_sizes(layers: list[Layer], height: int, width: int) -> None:
                     "square"
                 )
             height, width = height // values[0], width // values[0]
-        elif name in ("conv", "residual"):
-            stride = values[-1] if len(values) == (3 if name == "conv" else 2) else 1
+        elif name in ("conv", "deformable", "residual"):
+            stride = values[-1] if len(values) == (2 if name == "residual" else 3) else 1
             height, width = -(-height // stride), -(-width // stride)
         flat |= name in ("global_pool", "flatten", "linear")

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from epicycle.nets.training._randomness import Dropout
+from epicycle.nets.vision._deformable_conv import DeformableConv
 
 _ACTIVATIONS: Mapping[str, type[nn.Module]] = {
     "relu": nn.ReLU,
@@ -36,7 +37,7 @@ class Standardise(nn.Module):  # type: ignore[misc]
         return (images.permute(0, 3, 1, 2).to(self.mean) - self.mean) * self.scale
 
 
-def _conv(n_in: int, n_out: int, size: int, stride: int = 1, *, bias: bool = True) -> nn.Conv2d:
+def conv(n_in: int, n_out: int, size: int, stride: int = 1, *, bias: bool = True) -> nn.Conv2d:
     """Convolution that keeps the size of the image; weights start as He et al. (2015) have it for rectified units."""
     layer = nn.Conv2d(n_in, n_out, size, stride, padding=size // 2, bias=bias)
     nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
@@ -45,8 +46,8 @@ def _conv(n_in: int, n_out: int, size: int, stride: int = 1, *, bias: bool = Tru
     return layer
 
 
-def _conv_norm(n_in: int, n_out: int, size: int, stride: int = 1) -> nn.Sequential:
-    return nn.Sequential(_conv(n_in, n_out, size, stride, bias=False), nn.BatchNorm2d(n_out))
+def conv_norm(n_in: int, n_out: int, size: int, stride: int = 1) -> nn.Sequential:
+    return nn.Sequential(conv(n_in, n_out, size, stride, bias=False), nn.BatchNorm2d(n_out))
 
 
 class Residual(nn.Module):  # type: ignore[misc]
@@ -54,11 +55,11 @@ class Residual(nn.Module):  # type: ignore[misc]
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
-        self.first = _conv_norm(n_in, n_out, 3, stride)
-        self.second = _conv_norm(n_out, n_out, 3)
+        self.first = conv_norm(n_in, n_out, 3, stride)
+        self.second = conv_norm(n_out, n_out, 3)
         nn.init.zeros_(self.second[1].weight)  # a new block passes x on: deep networks then start as shallow ones
         same = n_in == n_out and stride == 1
-        self.shortcut = nn.Identity() if same else _conv_norm(n_in, n_out, 1, stride)
+        self.shortcut = nn.Identity() if same else conv_norm(n_in, n_out, 1, stride)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The block."""
@@ -77,10 +78,10 @@ class Inception(nn.Module):  # type: ignore[misc]
 
         self.branches = nn.ModuleList(
             [
-                branch(_conv_norm(n_in, a, 1)),
-                branch(_conv_norm(n_in, fewer, 1), _conv_norm(fewer, b, 3)),
-                branch(_conv_norm(n_in, fewer, 1), _conv_norm(fewer, c, 5)),
-                nn.Sequential(nn.MaxPool2d(3, 1, padding=1), branch(_conv_norm(n_in, d, 1))),
+                branch(conv_norm(n_in, a, 1)),
+                branch(conv_norm(n_in, fewer, 1), conv_norm(fewer, b, 3)),
+                branch(conv_norm(n_in, fewer, 1), conv_norm(fewer, c, 5)),
+                nn.Sequential(nn.MaxPool2d(3, 1, padding=1), branch(conv_norm(n_in, d, 1))),
             ]
         )
 
@@ -130,7 +131,10 @@ def _spatial(name: str, n_in: int, values: list[int]) -> tuple[nn.Module, int, i
     """(layer, channels after it, what sides are divided by)."""
     if name == "conv":
         channels, filter_size, stride = values if len(values) == 3 else (*values, 1)
-        return _conv(n_in, channels, filter_size, stride), channels, stride
+        return conv(n_in, channels, filter_size, stride), channels, stride
+    if name == "deformable":
+        channels, filter_size, stride = values if len(values) == 3 else (*values, 1)
+        return DeformableConv(n_in, channels, filter_size, stride), channels, stride
     if name == "residual":
         channels, stride = values if len(values) == 2 else (*values, 1)
         return Residual(n_in, channels, stride), channels, stride
