@@ -253,6 +253,27 @@ def test_pipelines_and_searches(classes):
     assert search.best_params_ == {"mlpclassifier__learning_rate_init": 0.05}
 
 
+def test_a_residual_layer_adds_to_the_one_before(classes):
+    X, y = classes
+    model = ep.MLPClassifier((8, 8, 4), "tanh", residual=True, max_iter=3, **EPOCHS).fit(X, y)
+    (W1, W2, W3, W4), (b1, b2, b3, b4) = model.coefs_, model.intercepts_
+    z = np.tanh(X @ W1 + b1)
+    z = z + np.tanh(z @ W2 + b2)
+    z = np.tanh(z @ W3 + b3)  # of another size: as without
+    scores = z @ W4 + b4
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(X), shares, rtol=1e-9)
+    deep = {
+        "hidden_layer_sizes": (16,) * 12,
+        "activation": "tanh",
+        "learning_rate_init": 0.003,
+        "max_iter": 30,
+        **EPOCHS,
+    }
+    plain, residual = (ep.MLPClassifier(residual=r, **deep, **EPOCHS).fit(X, y) for r in (False, True))
+    assert residual.loss_ < plain.loss_
+
+
 def test_several_labels_and_two_classes(classes):
     X, y = classes
     table = np.column_stack([y == "a", X[:, 0] > 0, y != "b"]).astype(int)

@@ -49,6 +49,7 @@ MLP_PARAMETERS: Mapping[str, Domain] = {
     "beta_2": Real(0, 1, inclusive=(True, False)),
     "epsilon": Real(0, inclusive=False),
     "dropout": Real(0, 1, inclusive=(True, False)),
+    "residual": Boolean(),
 }
 
 MLP_DOCS: Mapping[str, str] = {
@@ -88,6 +89,8 @@ MLP_DOCS: Mapping[str, str] = {
     "max_fun": "max_fun : int, default={default}\n    Passes over the rows that solver='lbfgs' makes at most.",
     "dropout": "dropout : float, default={default}\n"
     "    Probability with which the output of a hidden unit is set to zero in a training step.",
+    "residual": "residual : bool, default={default}\n"
+    "    Whether a hidden layer with as many units as the one before is added to it: z + a(W z + b) follows z.",
 }
 
 
@@ -104,6 +107,7 @@ class MLPArguments(NetArguments, total=False):
     epsilon: float
     max_fun: int
     dropout: float
+    residual: bool
 
 
 #: In scikit-learn's order, then ours.
@@ -130,6 +134,7 @@ MLP_DEFAULTS: Mapping[str, Any] = {
     "n_iter_no_change": 10,
     "max_fun": 15000,
     "dropout": 0.0,
+    "residual": False,
     "warmup": 0.0,
     "clip_norm": None,
     "accumulate": 1,
@@ -197,6 +202,7 @@ class MultiLayerPerceptron(NetEstimator):
     beta_2: float
     epsilon: float
     dropout: float
+    residual: bool
 
     n_outputs_: int
     out_activation_: str
@@ -222,6 +228,7 @@ class MultiLayerPerceptron(NetEstimator):
             "layers": self._architecture_sizes(),
             "activation": {"sigmoid": "logistic"}.get(self.activation, self.activation),
             "dropout": float(self.dropout),
+            "residual": bool(self.residual),
             "dtype": str(rows.dtype),
         }
 
@@ -258,11 +265,17 @@ class MultiLayerPerceptron(NetEstimator):
             return None
         from epicycle.nets.mlp._backprop import HandWrittenGradients
 
-        plain = self.dropout == 0 and self.accumulate == 1 and self.precision == "full" and self.device == "cpu"
+        plain = (
+            self.dropout == 0
+            and not self.residual
+            and self.accumulate == 1
+            and self.precision == "full"
+            and self.device == "cpu"
+        )
         if not plain:
             raise ParameterError(
-                "solver='backprop' is the gradient on a whole batch, written out; expected dropout=0, accumulate=1, "
-                "precision='full' and device='cpu'"
+                "solver='backprop' is the gradient on a whole batch, written out; expected dropout=0, residual=False, "
+                "accumulate=1, precision='full' and device='cpu'"
             )
         smoothing = getattr(self, "label_smoothing", 0.0)
         return HandWrittenGradients(module, self.architecture_, self._loss(), rows.mean_weight, smoothing)

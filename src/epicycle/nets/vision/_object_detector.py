@@ -64,7 +64,7 @@ class ObjectDetector(MapNet):
     ...     left, top, side = *rng.integers(0, 14, 2), rng.integers(6, 11)
     ...     image[top : top + side, left : left + side] += 1
     ...     y.append(([[left, top, left + side, top + side]], ["square"]))
-    >>> model = ObjectDetector(channels=4, depth=3, max_iter=30, batch_size=4, random_state=0)
+    >>> model = ObjectDetector(channels=4, depth=3, max_iter=16, batch_size=4, learning_rate_init=0.01, random_state=0)
     >>> model.fit(X[:50], y[:50]).score(X[50:], y[50:]) > 0.5
     True
     """

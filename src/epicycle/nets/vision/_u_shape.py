@@ -16,11 +16,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from epicycle.nets.vision._module import Standardise, conv, conv_norm
+from epicycle.nets.vision._module import Standardise, conv_norm
 
 
 def _block(n_in: int, n_out: int) -> nn.Sequential:
-    return nn.Sequential(conv_norm(n_in, n_out, 3), nn.ReLU(), conv_norm(n_out, n_out, 3), nn.ReLU())
+    return nn.Sequential(conv_norm(n_in, n_out, 3), nn.GELU(), conv_norm(n_out, n_out, 3), nn.GELU())
 
 
 class UShape(nn.Module):  # type: ignore[misc]
@@ -35,9 +35,8 @@ class UShape(nn.Module):  # type: ignore[misc]
             _block(levels[level] + levels[level + 1], levels[level])
             for level in reversed(range(self.top, len(levels) - 1))
         )
-        self.head = nn.Sequential(conv(levels[self.top], levels[self.top], 3), nn.ReLU())
+        self.head = nn.Sequential(conv_norm(levels[self.top], levels[self.top], 3), nn.GELU())
         self.last = nn.Conv2d(levels[self.top], architecture["n_outputs"], 1)
-        nn.init.normal_(self.last.weight, std=0.01)
         with torch.no_grad():
             self.last.bias.copy_(torch.tensor(architecture["start"]))
 
