@@ -22,9 +22,9 @@ rng = np.random.default_rng(0)
 rows = rng.permutation(len(X))
 train, test = rows[:100], rows[100:]
 y_noisy = np.where(rng.random(len(y)) < 0.1, -y, y)
-widths = [2, 5, 10, 20, 40, 60, 80, 90, 100, 110, 130, 170, 250, 500, 1000, 2000]
-plain = double_descent(X[train], y_noisy[train], X[test], y[test], widths, n_networks=9)
-penalised = double_descent(X[train], y_noisy[train], X[test], y[test], widths, alpha=1e-3, n_networks=9)
+widths = [2, 5, 10, 20, 40, 60, 80, 90, 100, 110, 130, 170, 250, 500, 1000]
+plain = double_descent(X[train], y_noisy[train], X[test], y[test], widths, n_networks=5)
+penalised = double_descent(X[train], y_noisy[train], X[test], y[test], widths, alpha=1e-3, n_networks=5)
 peak = widths[np.median(plain.test_error, axis=1).argmax()]
 print(f"the largest error is that of {peak} units for {len(train)} rows")
 
