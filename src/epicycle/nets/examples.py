@@ -112,7 +112,8 @@ def minimum_norm(X: Any, y: Any, *, start: Any = None, tol: float = 1e-10, max_i
         gradient = X.T @ residual / n
         done = np.linalg.norm(gradient) <= tol * scale
         if done or t == record:
-            rows.append((t, residual @ residual / (2 * n), float(np.linalg.norm(w)), np.linalg.norm(w - solution)))
+            loss, lengths = float(residual @ residual) / (2 * n), (np.linalg.norm(a) for a in (w, w - solution))
+            rows.append((t, loss, *map(float, lengths)))
             record = max(t + 1, int(1.2 * t))
         if done:
             return MinimumNorm(w, solution, t, *(np.array(column) for column in zip(*rows, strict=True)))

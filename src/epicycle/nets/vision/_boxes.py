@@ -42,7 +42,7 @@ def intersection_over_union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     both = np.clip(high - low, 0, None).prod(axis=2)
     areas = [(boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]) for boxes in (a, b)]
     either = areas[0][:, None] + areas[1][None, :] - both
-    return np.divide(both, either, out=np.zeros_like(both), where=either > 0)
+    return np.asarray(np.divide(both, either, out=np.zeros_like(both), where=either > 0))
 
 
 def non_max_suppression(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:
@@ -56,9 +56,9 @@ def non_max_suppression(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarra
     sorted_boxes, sorted_labels = boxes[order], labels[order]
     covers = np.triu(intersection_over_union(sorted_boxes, sorted_boxes) > threshold, 1)
     covers &= sorted_labels[:, None] == sorted_labels
-    kept = np.ones(len(order), dtype=bool)
+    kept: np.ndarray = np.ones(len(order), dtype=bool)
     while True:
-        now = ~(covers & kept[:, None]).any(axis=0)
+        now = np.logical_not((covers & kept[:, None]).any(axis=0))
         if np.array_equal(now, kept):
             return np.asarray(order[kept])
         kept = now

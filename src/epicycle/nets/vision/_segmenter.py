@@ -200,7 +200,7 @@ class Segmenter(MapNet):
         strange = np.setdiff1d(labels, self.classes_)
         strange = strange if self.ignore_label is None else strange[strange != self.ignore_label]
         if strange.size:
-            raise DataError(f"y: holds the class {strange[0]!r}; expected one of {self.classes_.tolist()}")
+            raise DataError(f"y: holds the class {strange.tolist()[0]!r}; expected one of {self.classes_.tolist()}")
         return overlap(self._coded(masks), self._class_numbers(images), len(self.classes_), weight)
 
 
@@ -228,4 +228,4 @@ def overlap(
         counts += pairs if weight is None else weight[i] * pairs
     both = np.diagonal(counts)
     either = counts.sum(axis=0) + counts.sum(axis=1) - both
-    return np.divide(both, either, out=np.full(n_classes, np.nan), where=either > 0)
+    return np.asarray(np.divide(both, either, out=np.full(n_classes, np.nan), where=either > 0))
