@@ -14,7 +14,8 @@ import numpy as np
 from scipy.ndimage import maximum_filter
 from scipy.special import expit
 
-from epicycle.nets.vision._boxes import Detections, non_max_suppression
+from epicycle.nets.vision._boxes import non_max_suppression
+from epicycle.nets.vision._detections import Detections
 
 #: Standard deviation of the Gaussian, in sides of the box, and at least in cells.
 _SPREAD, _LEAST_SPREAD = 0.12, 0.4

@@ -17,7 +17,8 @@ from epicycle.core._parameters import Described, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, check_labels
 from epicycle.nets.training._options import NET_DEFAULTS
-from epicycle.nets.vision._boxes import Detections, average_precisions
+from epicycle.nets.vision._boxes import average_precisions
+from epicycle.nets.vision._detections import Detections
 from epicycle.nets.vision._heat_maps import Boxes, decoded
 from epicycle.nets.vision._map_net import MAP_PARAMETERS, MapArguments, MapNet
 from epicycle.optim import Logistic, Loss
