@@ -21,7 +21,7 @@ train, test = wanted[:280], wanted[280:]
 
 def scattered(chosen, n, seed):
     rng = np.random.default_rng(seed)
-    images, targets, masks = rng.normal(0, 1.5, (n, 32, 32)), [], np.zeros((n, 32, 32), dtype=int)
+    images, targets, masks = rng.normal(0, 1.0, (n, 32, 32)), [], np.zeros((n, 32, 32), dtype=int)
     for image, mask in zip(images, masks, strict=True):
         boxes, labels = [], []
         for quarter in rng.permutation(4)[: rng.integers(1, 4)]:
@@ -40,7 +40,7 @@ X_new, boxes_new, masks_new = scattered(test, 60, seed=1)
 
 # %%
 # The detector has a map of centres for each digit. Its score is the mean average precision at an overlap of one half.
-detector = ObjectDetector(channels=8, max_iter=20, batch_size=8, learning_rate_init=0.005, random_state=0)
+detector = ObjectDetector(channels=8, max_iter=14, batch_size=4, learning_rate_init=0.02, random_state=0)
 detector.fit(X, boxes)
 print(
     f"average precision {detector.score(X_new, boxes_new):.3f}, or "
@@ -49,7 +49,7 @@ print(
 
 # %%
 # The segmenter gives a class to every pixel; its score is the mean overlap of the areas.
-segmenter = Segmenter(channels=8, depth=2, max_iter=12, batch_size=8, learning_rate_init=0.01, random_state=0)
+segmenter = Segmenter(channels=8, depth=2, max_iter=14, batch_size=4, learning_rate_init=0.01, random_state=0)
 segmenter.fit(X, masks)
 print(f"mean overlap {segmenter.score(X_new, masks_new):.3f}")
 
@@ -59,7 +59,7 @@ figure, axes = plt.subplots(2, 6, figsize=(9.2, 3.4), layout="constrained")
 for ax, image, found in zip(axes[0], X_new, detector.predict(X_new[:6]), strict=False):
     ax.imshow(image, cmap="gray_r", extent=(0, 32, 32, 0))
     for (left, top, right, bottom), label in zip(found.boxes, found.labels, strict=True):
-        colour = "C0" if label == 3 else "C3"
+        colour = "C0" if label == 3 else "C5"
         ax.plot([left, right, right, left, left], [top, top, bottom, bottom, top], color=colour)
         ax.annotate(str(label), (left, top), color=colour, fontsize=9, va="bottom")
 for ax, areas in zip(axes[1], segmenter.predict(X_new[:6]), strict=True):

@@ -21,11 +21,11 @@ for image in X:
             2: (abs(u) < size / 2) & (abs(v) < (u + size / 2) / 2),
         }
         inside = shapes[int(kind)]
-        image[inside] += rng.choice([-1, 1])
+        image[inside] += 1
         boxes.append([v0 - size / 2, u0 - size / 2, v0 + size / 2, u0 + size / 2])
         labels.append(KINDS[kind])
     y.append((boxes, labels))
-model = ObjectDetector(channels=8, max_iter=24, batch_size=8, learning_rate_init=0.005, random_state=0)
+model = ObjectDetector(channels=8, max_iter=14, batch_size=4, learning_rate_init=0.02, random_state=0)
 model.fit(X[:240], y[:240])
 
 figure, axes = plt.subplots(2, 6, figsize=(9.2, 3.5), layout="constrained")

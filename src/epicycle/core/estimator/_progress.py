@@ -178,7 +178,7 @@ class FitMonitor(Monitor):
         return self._context is not None and self._end_task(iteration, x, state)
 
     def _note(self, iteration: int, objective: float, columns: Mapping[str, float]) -> str:
-        """The text of the line after an iteration; of the training of a network, whose end is known, with the time left."""
+        """The text of the line; for the training of a network, whose end is known, with the time left."""
         if "learning_rate" not in columns or self._max_iter is None:
             return f"objective {objective:.6g}"
         done = iteration - self._resumed
