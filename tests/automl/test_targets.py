@@ -66,7 +66,7 @@ def test_intervals_of_a_run_and_of_the_command(tmp_path, capsys):
     assert (
         main(["train", str(tmp_path / "t.csv"), "--time", "3", "--models", "ridge", "--out", str(tmp_path / "o")]) == 0
     )
-    assert "prediction intervals at 90%" in capsys.readouterr().out
+    assert "Prediction intervals at 90%" in capsys.readouterr().out
     model = ep.load(tmp_path / "o" / "model.epi")
     fresh = rng.normal(size=4_000)
     bounds = model.predict_interval(pa.table({"x": fresh}), 0.9)

@@ -181,16 +181,14 @@ class Search:
         for step, (rows, folds) in enumerate(self.rungs):
             last = step == len(self.rungs) - 1
             before = self.budget.spent()
-            for number, entry in enumerate(alive):
+            for entry in alive:
                 if step == 0 and not last and self.budget.spent() - before > _FIRST_RUNG_SHARE * self.budget.seconds:
                     entry.status = "out of time"
                     continue
-                # The first model is scored on all folds at once, so that a first result is shown early.
-                first = step == 0 and number == 0
                 # Until there is a model fits are forced: however little time there is, the search ends with one.
                 force = self.leader is None and self.may_lead(entry.candidate)
                 known = len(entry.results)
-                done = self._evaluate(entry, rows, tuple(range(self.k)) if first else folds, force=force)
+                done = self._evaluate(entry, rows, folds, force=force)
                 if not done or len(entry.results) > known:  # else it was evaluated to catch up with the leader
                     self._record(entry, done)
             scored = [entry for entry in alive if entry.mean(rows, folds) > -math.inf]

@@ -19,7 +19,7 @@ from epicycle.automl._search_state import STATE_FILE
 from epicycle.automl.checks._part_checks import ACROSS
 from epicycle.cli._pdf import browser
 from epicycle.cli._report import report_files
-from epicycle.core._exceptions import DataFileError, ParameterError
+from epicycle.core._exceptions import DataFileError, EpicycleError, ParameterError
 from epicycle.plot import short
 from epicycle.report._plain import plain
 from epicycle.report._wording import interval_words, restriction_words
@@ -52,17 +52,24 @@ def run_training(
         raise DataFileError(
             f"--out {out}: holds files already; --force replaces those of a run, another name keeps them"
         )
+    existed = folder.exists()
     if resume is None:
         with suppress(OSError):  # the search of another run
             (folder / STATE_FILE).unlink()
     progress = False if as_json else partial(print, flush=True)
     try:
         run = train(source, time=seconds, progress=progress, resume=folder, **options)
+        run.save(folder, more=report_files(run, pdf=printer))
     except KeyboardInterrupt:
         if (folder / STATE_FILE).exists():
             print(f"epicycle: interrupted; --resume {folder} goes on with this search", file=sys.stderr)
         raise
-    run.save(folder, more=report_files(run, pdf=printer))
+    except EpicycleError:
+        if not existed:  # the results could not be written
+            with suppress(OSError):
+                (folder / STATE_FILE).unlink(missing_ok=True)
+                folder.rmdir()
+        raise
     if as_json:
         print(json.dumps({**plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
     else:
