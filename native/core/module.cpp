@@ -13,8 +13,10 @@ void bind_cart(nb::module_ &m);
 void bind_causal_trees(nb::module_ &m);
 void bind_control(nb::module_ &m);
 void bind_core(nb::module_ &m);
+void bind_counterfactual(nb::module_ &m);
 void bind_density(nb::module_ &m);
 void bind_factors(nb::module_ &m);
+void bind_games(nb::module_ &m);
 void bind_glm(nb::module_ &m);
 void bind_graph(nb::module_ &m);
 void bind_hierarchy(nb::module_ &m);
@@ -50,6 +52,7 @@ void bind_svm(nb::module_ &m);
 void bind_text(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_tree_parts(nb::module_ &m);
+void bind_tree_search(nb::module_ &m);
 void bind_words(nb::module_ &m);
 }  // namespace epicycle
 
@@ -88,6 +91,8 @@ NB_MODULE(_native, m) {
          {bind_neighbors, bind_kernel_density, bind_point_tree});
     bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("rl", "Learning by acting: temporal differences and Monte Carlo over numbered states.", {bind_rl});
+    bind("search", "Rules of games, alpha-beta, Monte-Carlo tree search, counterfactual regrets.",
+         {bind_games, bind_tree_search, bind_counterfactual});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
     bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});

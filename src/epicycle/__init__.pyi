@@ -33,6 +33,7 @@ from . import (
     recommend as recommend,
     report as report,
     rl as rl,
+    search as search,
     select as select,
     svm as svm,
     text as text,

@@ -20,6 +20,7 @@ from epicycle._native import (
     online as online,
     recommend as recommend,
     rl as rl,
+    search as search,
     svm as svm,
     text as text,
     tree as tree,

@@ -330,6 +330,20 @@ def _plan(
     run_plan(model, method=method, discount=discount, tol=tol, out=out, as_json=json, n_jobs=jobs)
 
 
+@app.command("play")
+def _play(
+    game: Annotated[str, typer.Argument(metavar="GAME", help="connect-four, othello, go or tic-tac-toe.")],
+    engine: Annotated[str, typer.Option("--engine", help="mcts or minimax.")] = "mcts",
+    level: Annotated[str, typer.Option("--level", help="easy, medium or hard.")] = "medium",
+    second: Annotated[bool, typer.Option("--second", help="The engine moves first.")] = False,
+    seed: Seed = 0,
+) -> None:
+    """Play a game in the terminal against a search."""
+    from epicycle.cli._play_game import run_game
+
+    run_game(game, engine=engine, level=level, second=second, seed=seed)
+
+
 @app.command("recommend")
 def _recommend(
     data: Data,

@@ -26,6 +26,7 @@ _WITH_FUNCTIONS = (
     "optim",
     "recommend",
     "rl",
+    "search",
     "select",
     "theory",
     "theory.bounds",

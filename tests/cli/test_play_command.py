@@ -1,0 +1,47 @@
+"""epicycle play: a game against the engine, from standard input."""
+
+import io
+import sys
+
+import pytest
+
+from epicycle.cli import main
+
+
+def play(monkeypatch, capsys, text, *arguments):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    status = main(["play", *arguments])
+    return status, capsys.readouterr()
+
+
+def test_a_game_to_its_end(monkeypatch, capsys):
+    """Always the first column, then others: the engine wins, and says so before."""
+    status, out = play(monkeypatch, capsys, "1\n1\n1\n7\n7\n7\n" + "2\n6\n" * 20, "connect-four", "--level", "medium")
+    assert status == 0
+    assert "You have lost." in out.out
+    assert "it wins with best play" in out.out
+    assert "1 2 3 4 5 6 7" in out.out
+
+
+@pytest.mark.parametrize("engine", ["mcts", "minimax"])
+def test_what_is_no_move_is_asked_again(monkeypatch, capsys, engine):
+    moves = "9\nx\nu\nh\n5\nu\nb2\nq\n"
+    status, out = play(monkeypatch, capsys, moves, "tic-tac-toe", "--engine", engine, "--level", "easy")
+    assert status == 0
+    assert "'9' is no legal move" in out.out
+    assert "no move of yours to take back" in out.out
+    assert "The game was given up." in out.out
+
+
+def test_the_engine_may_begin(monkeypatch, capsys):
+    status, out = play(monkeypatch, capsys, "", "othello", "--second", "--level", "easy")  # input ends at once
+    assert status == 0
+    assert "you are O" in out.out
+    assert "X plays" in out.out
+
+
+@pytest.mark.parametrize("arguments", [["chess"], ["go", "--engine", "alpha"], ["go", "--level", "best"]])
+def test_bad_arguments(monkeypatch, capsys, arguments):
+    status, out = play(monkeypatch, capsys, "", *arguments)
+    assert status == 2
+    assert "expected" in out.err
