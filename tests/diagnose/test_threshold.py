@@ -49,6 +49,7 @@ def test_costs_by_hand():
     dear_alarms = threshold_of_scores(scores, y, costs=(10, 1))
     assert (dear_alarms.threshold, dear_alarms.value) == (4.5, -1)
     assert "cost 1" in dear_alarms.verdict
+    assert dear_alarms.table["cost"].min() == 1
     assert dear_alarms.plot().get_legend() is not None
 
 

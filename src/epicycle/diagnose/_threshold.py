@@ -326,20 +326,19 @@ def _chosen(
     for level in (0.5, 0.8, 0.9, 0.95):
         points[f"recall {level}"] = int(np.argmax(recall >= level - 1e-12))
     rows = {"threshold": thresholds, "precision": precision, "recall": recall, "f1": f1}
-    rows |= {"share_positive": (tp + fp) / w.sum(), name: value}
+    sign, digits = (-1, 4) if name == "cost" else (1, 3)  # people write costs without the sign that makes them a score
+    rows |= {"share_positive": (tp + fp) / w.sum(), name: sign * value}
     columns: dict[str, Any] = {"point": list(points)}
     columns |= {column: values[list(points.values())] for column, values in rows.items()}
-    shown = f"cost {-value[at]:.4g}" if name == "cost" else f"{name} {value[at]:.3g}"
-    at_default = f"{-value[usual]:.4g}" if name == "cost" else f"{value[usual]:.3g}"
+    shown, at_default = (f"{sign * value[point]:.{digits}g}" for point in (at, usual))
     verdict = (
         f"Threshold {thresholds[at]:.4g}: precision {np.nan_to_num(precision[at]):.3g}, recall {recall[at]:.3g}, "
-        f"{shown}, where the default {default:.3g} gives {at_default}."
+        f"{name} {shown}, where the default {default:.3g} gives {at_default}."
     )
     if prevalence < 0.4:
         verdict += f" One row in {1 / max(prevalence, 1e-12):.0f} is positive."
     if np.isfinite(cv_value):
-        cv_shown = -cv_value if name == "cost" else cv_value
-        verdict += f" On rows that it was not chosen on it gives {cv_shown:.3g} (standard error {cv_error:.2g})."
+        verdict += f" On rows that it was not chosen on it gives {sign * cv_value:.3g} (standard error {cv_error:.2g})."
     steps = []
     if np.isfinite(cv_value) and cv_value <= value[usual]:
         steps.append("keep the default threshold: choosing one gains nothing on rows that were not used for it")
