@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "cluster/merges.hpp"
@@ -15,6 +16,8 @@
 namespace epicycle {
 
 constexpr double FAR = std::numeric_limits<double>::infinity();
+// A cluster without a nearest one: its distances have become infinite or NaN.
+constexpr const char *LOST = "distances: those of clusters overflow; scale them down";
 
 // The distance of the union of x and y to another cluster i, from the three distances and sizes before.
 struct CompleteLinkage {
@@ -234,6 +237,7 @@ std::vector<Merge> chain_merges(double *d, std::size_t n, const double *weight, 
                 }
                 if (y == before) break;
             }
+            if (y >= clusters.D.n) throw std::domain_error(LOST);
             chain.follow(y);
         }
         chain.drop_pair();
@@ -307,6 +311,7 @@ std::vector<Merge> heap_merges(double *d, std::size_t n, const double *weight, c
             x = heap.top();
             height = heap.least();
             y = neighbor[x];
+            if (!(height < FAR)) throw std::domain_error(LOST);
             if (height == clusters.D.at(x, y)) break;
             height = FAR;
             clusters.row_nearest(x, height, y);

@@ -531,3 +531,16 @@ def test_columns_that_nearly_depend_do_not_take_turns_for_ever(monkeypatch):
     X = (1e8 + np.hstack([base, base[:, :3]]))[:, rng.permutation(40)]
     ep.LassoLarsCV(eps=2.2e-16, max_n_alphas=8).fit(sp.csc_array(X), rng.normal(size=60))
     assert entries < 10_000  # some 500,000 where the same sets came again and again
+
+
+def test_trees_of_rows_and_weights_at_the_ends_of_the_range(rng):
+    X, weight = rng.normal(size=(30, 4)), rng.choice([1e-300, 1.0, 1e100], 30)
+    weight[:2] = 1e100
+    tree = ep.AgglomerativeClustering(compute_distances=True).fit(X, sample_weight=weight)
+    far = ep.AgglomerativeClustering(compute_distances=True).fit(sp.csc_array(1e150 * X), sample_weight=weight)
+    assert (tree.labels_ == far.labels_).all()
+    assert far.certificate_.holds
+    assert_allclose(tree.distances_[-1] * 1e150, far.distances_[-1], rtol=1e-10)
+    D = np.abs(np.subtract.outer(X[:, 0], X[:, 0])) * 1e200
+    with pytest.raises(ValueError, match="overflow"):
+        ep.AgglomerativeClustering(metric="precomputed").fit(D)

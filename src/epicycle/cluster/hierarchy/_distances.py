@@ -82,11 +82,14 @@ class RowDistances(Distances):
             raise DataError("Cosine affinity cannot be used when X contains zero vectors")
         dense = not sp.issparse(X)
         self.X = np.ascontiguousarray(self.X, dtype=np.float64) if dense else sp.csr_array(self.X, dtype=np.float64)
-        if dense and kind is not None and kind != COSINE:
-            largest = float(np.abs(self.X).max(initial=0.0))
+        if kind is not None and kind != COSINE:
+            values = self.X if dense else self.X.data
+            largest = float(np.abs(values).max(initial=0.0))
             exponent = int(np.frexp(largest)[1]) if largest > 0 else 0
             if abs(exponent) > _EXPONENT:
-                self.exponent, self.X = exponent, np.ldexp(self.X, -exponent)
+                scaled = np.ldexp(values, -exponent)
+                self.exponent = exponent
+                self.X = scaled if dense else sp.csr_array((scaled, self.X.indices, self.X.indptr), shape=self.X.shape)
         known = _NATIVE.get(kind) if dense and kind is not None else None
         #: The name of the native kernel for these rows, or None.
         self.kernel: str | None = None if known is None else known[0]

@@ -28,6 +28,8 @@ GRAPH_LINKAGES = ("ward", "complete", "average", "single")
 #: Rows up to which all pairs are held: more where a distance costs much, and never more than this (1.6 GB).
 _MATRIX_ROWS, _CHEAP_COLUMNS, _MOST_MATRIX_ROWS = 4096, 16, 20_000
 
+#: Half the binary exponent from which weights are scaled, and what is left of those that then vanish.
+_HALF_EXPONENT, _LEAST_WEIGHT = 50, 1e-290
 #: Rows from which, and columns up to which, a spanning tree is found faster by a kd-tree than by Prim's algorithm.
 _TREE_ROWS, _TREE_COLUMNS = 16_384, 4
 
@@ -74,6 +76,13 @@ def problem_of(
         raise ParameterError(f"linkage={linkage!r} takes no connectivity; expected one of {GRAPH_LINKAGES}")
     distances = distances_of(X, metric, metric_params)
     graph = None if connectivity is None else checked_graph(connectivity, distances.n)
+    if (
+        weight is not None
+    ):  # by a power of four, so that no product leaves the range; lengths of Ward's go with the root
+        half = int(np.frexp(weight.max())[1]) // 2
+        if abs(half) > _HALF_EXPONENT:
+            weight = np.maximum(np.ldexp(weight, -2 * half), _LEAST_WEIGHT)
+            distances.exponent += half if linkage == "ward" else 0
     return Problem(distances, linkage, weight, graph)
 
 
