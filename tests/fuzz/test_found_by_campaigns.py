@@ -544,3 +544,17 @@ def test_trees_of_rows_and_weights_at_the_ends_of_the_range(rng):
     D = np.abs(np.subtract.outer(X[:, 0], X[:, 0])) * 1e200
     with pytest.raises(ValueError, match="overflow"):
         ep.AgglomerativeClustering(metric="precomputed").fit(D)
+
+
+def test_distances_that_are_not_square_are_refused_with_weights_too(rng):
+    with pytest.raises(DataError, match="square"):
+        ep.AgglomerativeClustering(metric="precomputed", linkage="average").fit(
+            np.abs(rng.normal(size=(5, 3))), sample_weight=[1, 1, 0, 1, 1]
+        )
+
+
+def test_sums_of_kernel_values_that_overflow_are_refused(rng):
+    X, y = rng.uniform(0.1, 0.5, size=(12, 2)), np.arange(12) % 2
+    model = ep.SVC(kernel="poly", degree=1e3, gamma=1.0, coef0=0.0).fit(X, y)
+    with pytest.raises(DataError, match="kernel values"):
+        model.decision_function(1e3 * X)

@@ -277,9 +277,14 @@ def _holds_texts(X: Any) -> bool:
 def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """The same for a batch, in the type of its rows where that holds numbers of this size."""
     A = kernel.prepare(batch.X, like=B)
-    found = kernel_product(kernel, A, B, C) + offset
-    fits = np.abs(found).max(initial=0.0) <= np.finfo(batch.X.dtype).max
-    return np.asarray(found.astype(batch.X.dtype) if fits else found)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = kernel_product(kernel, A, B, C) + offset
+    largest = np.abs(found).max(initial=0.0)
+    if not np.isfinite(largest):
+        raise DataError(
+            f"X: sums of kernel values of some rows are not finite; scale X, or change the {type(kernel).__name__} kernel"
+        )
+    return np.asarray(found.astype(batch.X.dtype) if largest <= np.finfo(batch.X.dtype).max else found)
 
 
 def select_rows(rows: Any, kernel: Kernel, chosen: np.ndarray) -> Any:

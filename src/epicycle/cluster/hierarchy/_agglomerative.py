@@ -231,6 +231,8 @@ class AgglomerativeClustering(ClusterMixin, Estimator):  # type: ignore[misc]  #
 
     def _without(self, X: Any, connectivity: Any, kept: np.ndarray) -> tuple[Any, Any]:
         """Rows of weight 0 left out."""
+        if is_precomputed(self.metric) and X.shape[0] != X.shape[1]:
+            raise DataError(f"X: expected a square matrix of distances (metric='precomputed'), got shape {X.shape}")
         X = X[np.ix_(kept, kept)] if is_precomputed(self.metric) else X[kept]
         if connectivity is None:
             return X, None
