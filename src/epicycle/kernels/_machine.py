@@ -281,9 +281,8 @@ def combine_batch(batch: Batch, kernel: Kernel, B: Any, C: np.ndarray, offset: n
         found = kernel_product(kernel, A, B, C) + offset
     largest = np.abs(found).max(initial=0.0)
     if not np.isfinite(largest):
-        raise DataError(
-            f"X: sums of kernel values of some rows are not finite; scale X, or change the {type(kernel).__name__} kernel"
-        )
+        name = type(kernel).__name__
+        raise DataError(f"X: sums of values of the {name} kernel are not finite for some rows; scale X")
     return np.asarray(found.astype(batch.X.dtype) if largest <= np.finfo(batch.X.dtype).max else found)
 
 
