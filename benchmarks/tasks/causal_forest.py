@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Quality, Solution, Target, Task
 
-TREES = 200
+TREES = 100
 
 
 def make(directory: Path, quick: bool) -> Data:
@@ -57,7 +57,7 @@ def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]
 
 TASK = Task(
     name="causal_forest",
-    title="Causal forest, 100,000 x 20, 200 trees, with intervals",
+    title="Causal forest, 100,000 x 20, 100 trees, with intervals",
     description="""\
 Normal covariates, a treatment that depends on one of them and effects that depend on another. Residuals of logistic and
 linear regressions of two folds, honest trees, and intervals of the effects of 1,000 new rows. At equal quality the root

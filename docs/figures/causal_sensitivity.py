@@ -1,11 +1,14 @@
-"""What an omitted variable would leave of an estimate, and Rosenbaum's bounds for matched pairs."""
+"""The diagram of an omitted variable, what it would leave of an estimate, and Rosenbaum's bounds for matched pairs."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from epicycle.causal import OmittedVariableBias, rosenbaum_bounds
+from epicycle.causal import CausalGraph, OmittedVariableBias, rosenbaum_bounds
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
+fig, (first, left, right) = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained", width_ratios=[0.8, 1, 1])
+omitted = CausalGraph("X -> treatment -> outcome; X -> outcome; U -> treatment; U -> outcome", latent=["U"])
+omitted.plot("treatment", "outcome", given="X", ax=first)
+first.set_title("U is not observed")
 OmittedVariableBias(0.0973, 0.0233, 783, {"female": (0.0091, 0.1090)}).plot(left)
 left.set_title("attitudes to peace in Darfur (Cinelli and Hazlett)")
 

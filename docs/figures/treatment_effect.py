@@ -1,10 +1,11 @@
-"""A love plot and the overlap of the propensity scores of a confounded study."""
+"""The diagram of a confounded study, its love plot and the overlap of its propensity scores."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from epicycle import TreatmentEffect
+from epicycle.causal import CausalGraph
 
 rng = np.random.default_rng(0)
 n = 3000
@@ -20,7 +21,8 @@ score = 0.09 * (X.age - 45) - 1.2 * (X.income - 1) + 0.8 * X.smoker
 treated = rng.random(n) < 1 / (1 + np.exp(-score))
 y = 0.05 * X.age - X.income + 2 * treated + rng.normal(size=n)
 model = TreatmentEffect(method="ipw").fit(X, y, treatment=treated)
-fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4))
-model.plot_balance(left)
+fig, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 3.4), width_ratios=[0.9, 1, 1])
+CausalGraph("covariates -> treatment -> outcome; covariates -> outcome").plot("treatment", "outcome", ax=left)
+model.plot_balance(middle)
 model.plot_overlap(right)
 fig.tight_layout()

@@ -223,10 +223,48 @@ inline std::vector<std::vector<CausalNode>> grow_causal_trees(const CausalRows &
     return trees;
 }
 
-// tau(x) and, of the moments at it, the variance between groups and the noise within, for every row.
+// The variance of tau(x) and the degrees of freedom of that estimate, from mean squares of psi = A - tau B, whose mean
+// over the trees is zero and whose variance, divided by (mean B)^2, is that of tau.
+//
+// A tree has psi = v + e with v of its group, of variance V, and e of its own, of variance N. With G groups of l trees
+// the mean square between groups, of G - 1 degrees of freedom, has the expectation V + N/l, and the one within, of
+// G (l - 1), N/l: V is their difference, with the variance of two chi-squares. Its mean and variance are taken under a
+// flat prior on V > 0, for which the difference is about normal. The forest itself varies by (V + N/l)/G.
+//
+// V has an error of its own beside that of few trees, as a sum of squares over the m rows that count at x. A tree's
+// noise is that of a mean of at least min_leaf of them, so that m > min_leaf (V + N)/V, and normal scores give V twice
+// its square divided by m as variance. Satterthwaite's degrees of freedom follow from both.
+struct BagVariance {
+    double variance, degrees;
+};
+
+inline BagVariance bag_variance(double between, double within, double total, double G, double l, double min_leaf) {
+    const double pi = 4 * std::atan(1.0);
+    const double difference = between - within;
+    const double error = std::sqrt(2 * between * between / (G - 1) + 2 * within * within / (G * (l - 1)));
+    double V = std::max(difference, 0.0), spread = 0.0;
+    if (error > 0) {
+        const double r = difference / error;
+        const double tail = 0.5 * std::erfc(-r / std::sqrt(2.0));
+        if (tail > 1e-12) {
+            const double hazard = std::exp(-0.5 * r * r) / std::sqrt(2 * pi) / tail;
+            V = error * (r + hazard);
+            spread = error * error * std::max(1 - r * hazard - hazard * hazard, 0.0);
+        } else {  // so far out the tail of a normal density is exponential
+            V = -error / r;
+            spread = V * V;
+        }
+    }
+    const double variance = V + between / G;
+    const double of_rows = total > 0 ? 2 * V * V * V / (min_leaf * total) : 0.0;
+    const double error_squared = spread + of_rows;
+    return {variance, error_squared > 0 ? 2 * variance * variance / error_squared : 1e6};
+}
+
+// tau(x), its variance and the degrees of freedom of that, for every row.
 inline void predict_causal_trees(const CausalNode *nodes, const std::int64_t *first, std::size_t groups,
-                                 std::size_t per_group, const std::uint8_t *bins, std::size_t n, std::size_t p,
-                                 double *effect, double *variance, int threads) {
+                                 std::size_t per_group, std::size_t min_leaf, const std::uint8_t *bins, std::size_t n,
+                                 std::size_t p, double *effect, double *variance, double *degrees, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (std::int64_t row = 0; row < static_cast<std::int64_t>(n); ++row) {
         const std::uint8_t *x = bins + static_cast<std::size_t>(row) * p;
@@ -261,23 +299,18 @@ inline void predict_causal_trees(const CausalNode *nodes, const std::int64_t *fi
         const double tau = trees && B > 0 ? A / B : nan;
         effect[row] = tau;
         if (whole < 2 || per_group < 2 || std::isnan(tau)) {
-            variance[row] = nan;
+            variance[row] = degrees[row] = nan;
             continue;
         }
-        const double G = static_cast<double>(whole), mean_B = B / static_cast<double>(trees);
-        const double between = (gAA - 2 * tau * gAB + tau * tau * gBB) / G;
+        const double G = static_cast<double>(whole), l = static_cast<double>(per_group);
+        const double mean_B = B / static_cast<double>(trees);
+        const double of_groups = (gAA - 2 * tau * gAB + tau * tau * gBB) / G;
         const double total = (AA - 2 * tau * AB + tau * tau * BB) / static_cast<double>(whole_trees);
-        const double noise = (total - between) / static_cast<double>(per_group - 1);
-        // The posterior mean of between - noise under a flat prior on what is positive.
-        const double estimate = between - noise, error = std::max(between, noise) * std::sqrt(2.0 / G);
-        double debiased = std::max(estimate, 0.0);
-        if (error > 0) {
-            const double r = estimate / error;
-            const double tail = 0.5 * std::erfc(-r / std::sqrt(2.0));
-            if (tail > 1e-12)
-                debiased = estimate + error * std::exp(-0.5 * r * r) / std::sqrt(8 * std::atan(1.0)) / tail;
-        }
-        variance[row] = debiased / (mean_B * mean_B);
+        const double within = std::max(total - of_groups, 0.0) / (l - 1);
+        const double between = std::max(of_groups, 0.0) * G / (G - 1);
+        const BagVariance found = bag_variance(between, within, total, G, l, static_cast<double>(min_leaf));
+        variance[row] = found.variance / (mean_B * mean_B);
+        degrees[row] = found.degrees;
     }
 }
 

@@ -46,15 +46,17 @@ void bind_causal_trees(nb::module_ &m) {
     m.def(
         "predict_causal",
         [](Vector<std::int64_t> first, InOut2<std::int32_t> splits, InOut2<double> moments, std::size_t per_group,
-           InOut2<std::uint8_t> bins, InOut1<double> effect, InOut1<double> variance, int threads) {
+           std::size_t min_leaf, InOut2<std::uint8_t> bins, InOut1<double> effect, InOut1<double> variance,
+           InOut1<double> degrees, int threads) {
             constexpr const char *expected =
                 "predict_causal: expected first (trees + 1,), splits (nodes, 3), moments (nodes, 2) of whole trees, "
-                "bins (n, p), effect and variance (n,)";
+                "bins (n, p), effect, variance and degrees (n,), min_leaf >= 1";
             const std::size_t n = bins.shape(0), p = bins.shape(1), count = splits.shape(0);
             const std::size_t trees = first.shape(0) ? first.shape(0) - 1 : 0;
-            require(trees && per_group && trees % per_group == 0 && splits.shape(1) == 3 && moments.shape(0) == count &&
-                        moments.shape(1) == 2 && effect.shape(0) == n && variance.shape(0) == n &&
-                        first.data()[0] == 0 && static_cast<std::size_t>(first.data()[trees]) == count,
+            require(trees && per_group && min_leaf && trees % per_group == 0 && splits.shape(1) == 3 &&
+                        moments.shape(0) == count && moments.shape(1) == 2 && effect.shape(0) == n &&
+                        variance.shape(0) == n && degrees.shape(0) == n && first.data()[0] == 0 &&
+                        static_cast<std::size_t>(first.data()[trees]) == count,
                     expected);
             std::vector<CausalNode> nodes(count);
             for (std::size_t k = 0; k < trees; ++k) {
@@ -71,11 +73,11 @@ void bind_causal_trees(nb::module_ &m) {
             }
             const int size = team(threads);
             nb::gil_scoped_release nogil;
-            predict_causal_trees(nodes.data(), first.data(), trees / per_group, per_group, bins.data(), n, p,
-                                 effect.data(), variance.data(), size);
+            predict_causal_trees(nodes.data(), first.data(), trees / per_group, per_group, min_leaf, bins.data(), n, p,
+                                 effect.data(), variance.data(), degrees.data(), size);
         },
-        "first"_a, "splits"_a.noconvert(), "moments"_a.noconvert(), "per_group"_a, "bins"_a.noconvert(),
-        "effect"_a.noconvert(), "variance"_a.noconvert(), "threads"_a);
+        "first"_a, "splits"_a.noconvert(), "moments"_a.noconvert(), "per_group"_a, "min_leaf"_a, "bins"_a.noconvert(),
+        "effect"_a.noconvert(), "variance"_a.noconvert(), "degrees"_a.noconvert(), "threads"_a);
 }
 
 }  // namespace epicycle

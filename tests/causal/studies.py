@@ -40,10 +40,13 @@ class KnownPropensity(ClassifierMixin, BaseEstimator):
         return self.predict_proba(X)[:, 1] > 0.5
 
 
-def sandwich(equations, theta, h=1e-6):
-    """Standard errors of the solution of ``mean_i equations(theta)[i] = 0``, by numerical derivatives."""
+def sandwich(equations, theta, scores=None, h=1e-6):
+    """Standard errors of the solution of ``mean_i equations(theta)[i] = 0``, by numerical derivatives.
+
+    `scores` stand in for the equations at the solution.
+    """
     theta = np.asarray(theta, dtype=float)
-    g = equations(theta)
+    g = equations(theta) if scores is None else scores
     n = len(g)
     J = np.empty((len(theta), len(theta)))
     for j in range(len(theta)):

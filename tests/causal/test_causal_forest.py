@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import norm
+from scipy.stats import t as student, truncnorm
 
 import epicycle as ep
 from epicycle import TreatmentEffect, _native
@@ -38,7 +38,7 @@ def test_effects_and_intervals_of_rows(forest):
 
 
 def test_walk_and_variance_in_numpy(forest):
-    """Effects are ratios of sums over trees; variances follow from the means of pairs of trees."""
+    """Effects are ratios of sums over trees; variances follow from the mean squares of groups of trees."""
     grown, X = forest._effects_, np.random.default_rng(1).uniform(-1, 1, size=(20, 4))
     bins = np.column_stack([np.searchsorted(edges, x) for edges, x in zip(grown.edges, X.T, strict=True)])
     A = np.empty((20, 200))
@@ -53,13 +53,50 @@ def test_walk_and_variance_in_numpy(forest):
             A[i, k], B[i, k] = grown.moments[start + node]
     tau = A.sum(1) / B.sum(1)
     assert_allclose(forest.predict(X), tau, rtol=1e-12)
-    psi = (A - tau[:, None] * B).reshape(20, 100, 2)
-    between = np.mean(psi.mean(2) ** 2, axis=1)
-    noise = np.mean(psi**2, axis=(1, 2)) - between
-    estimate, error = between - noise, np.maximum(between, noise) * np.sqrt(2 / 100)
-    ratio = estimate / error
-    expected = (estimate + error * norm.pdf(ratio) / norm.cdf(ratio)) / B.mean(1) ** 2
-    assert_allclose(grown.standard_errors(X) ** 2, expected, rtol=1e-8)
+    psi = (A - tau[:, None] * B).reshape(20, 20, 10) / B.mean(1)[:, None, None]
+    between, within = psi.mean(2).var(1, ddof=1), psi.var(2, ddof=1).mean(1) / 10
+    estimate, error = between - within, np.sqrt(2 * between**2 / 19 + 2 * within**2 / (20 * 9))
+    law = truncnorm(-estimate / error, np.inf, loc=estimate, scale=error)  # of V, under a flat prior on V > 0
+    V = law.mean()
+    variance = V + between / 20
+    assert_allclose(grown.standard_errors(X) ** 2, variance, rtol=1e-6)
+    rows = 5 * np.mean(psi**2, axis=(1, 2)) / V
+    degrees = 2 * variance**2 / (law.var() + 2 * V**2 / rows)
+    assert degrees.min() > 2
+    low, high = forest.predict_interval(X, level=0.9)
+    assert_allclose((high - low) / 2, student.ppf(0.95, degrees) * np.sqrt(variance), rtol=1e-6)
+
+
+def test_mean_squares_of_groups_give_the_variance_of_the_half_and_its_error():
+    """Leaves that hold draws of a known law: the variance is right on average, and t intervals cover as they say."""
+    rng = np.random.default_rng(0)
+    V, N, groups, n = 1.0, 9.0, 60, 4000
+    psi = np.sqrt(V) * rng.normal(size=(n, groups, 1)) + np.sqrt(N) * rng.normal(size=(n, groups, 10))
+    sampled = np.sqrt(V) * rng.normal(size=n)  # by the rows: the same for all trees
+    splits = np.tile(np.array([-1, 0, 0], dtype=np.int32), (10 * groups, 1))
+    first = np.arange(10 * groups + 1)
+    out = np.empty((n, 3))
+    for i in range(n):
+        moments = np.column_stack([psi[i].ravel() + sampled[i], np.ones(10 * groups)])
+        found = [np.empty(1) for _ in range(3)]
+        _native.tree.predict_causal(first, splits, moments, 10, 1000, np.zeros((1, 1), dtype=np.uint8), *found, 1)
+        out[i] = np.concatenate(found)
+    effect, variance, degrees = out.T
+    assert np.var(effect) == pytest.approx(V + (V + N / 10) / groups, rel=0.1)
+    assert np.mean(variance) == pytest.approx(np.var(effect), rel=0.1)
+    covered = np.abs(effect) < student.ppf(0.975, degrees) * np.sqrt(variance)
+    assert covered.mean() == pytest.approx(0.955, abs=0.015)
+
+
+@pytest.mark.parametrize("trees", [2, 7, 25])
+def test_few_trees_have_wide_intervals_or_none(trees):
+    X, y, t = simulated(400)
+    model = TreatmentEffect("cate", "causal_forest", n_estimators=trees, n_folds=2).fit(X, y, treatment=t)
+    assert np.isfinite(model.predict(X)).all()
+    low, high = model.predict_interval(X)
+    assert len(model._effects_.first) > trees
+    assert np.isnan(high).all() if trees < 4 else np.isfinite(high).mean() > 0.5
+    assert not (high < low).any()
 
 
 def test_trees_split_where_the_effect_changes(forest):
@@ -109,20 +146,21 @@ def test_errors(forest):
         _native.tree.grow_causal(bins + 200, y, y, y, 5, 4, 0.4, 0.05, 2, 2, 0, 1)
     loop = np.array([[0, 1, 0], [-1, 0, 0], [-1, 0, 0]], dtype=np.int32)
     with pytest.raises(ValueError, match="predict_causal: expected"):
-        _native.tree.predict_causal(np.array([0, 3]), loop, np.ones((3, 2)), 1, bins, np.zeros(60), np.zeros(60), 1)
+        _native.tree.predict_causal(np.array([0, 3]), loop, np.ones((3, 2)), 1, 1, bins, *np.zeros((3, 60)), 1)
 
 
 @pytest.mark.slow
 def test_row_intervals_cover_and_their_width_is_right():
     """Over studies the estimate at a point varies as its standard error says."""
     at = np.array([[0.5, 0.0, 0.0, 0.0], [-0.5, 0.3, 0.2, 0.0]])
-    found, errors = [], []
+    found, errors, halves = [], [], []
     for seed in range(50):
         X, y, t = simulated(800, seed)
         model = TreatmentEffect("cate", "causal_forest", n_estimators=600, n_folds=2).fit(X, y, treatment=t)
         found.append(model.predict(at))
         errors.append(model._effects_.standard_errors(at))
+        halves.append(model._effects_.half_widths(at, 0.95))
     assert_allclose(np.mean(found, axis=0), effects(at), atol=0.15)
     assert_allclose(np.mean(errors, axis=0), np.std(found, axis=0), rtol=0.4)
-    covered = np.abs(np.array(found) - effects(at)) < 1.96 * np.array(errors)
-    assert covered.mean() > 0.88
+    covered = np.abs(np.array(found) - effects(at)) < np.array(halves)
+    assert covered.mean() > 0.9

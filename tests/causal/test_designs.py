@@ -18,6 +18,7 @@ from epicycle.causal import (
     RegressionDiscontinuity,
     SyntheticControl,
 )
+from epicycle.causal.designs._group_time import degrees_of
 from epicycle.exceptions import DataError
 
 
@@ -204,6 +205,11 @@ def test_weights_of_a_unit_are_one():
 # ---------------------------------------------------------------- trends given covariates
 
 
+def hat(Z, v):
+    """Leverages of rows in weighted least squares."""
+    return np.diag(Z @ np.linalg.solve(Z.T @ (Z * v[:, None]), Z.T)) * v
+
+
 def test_adjusted_trends_solve_their_equations():
     """Effects and standard errors from the stacked equations of regression, propensity and means."""
     data = trends(3, units=80, T=3)
@@ -222,8 +228,19 @@ def test_adjusted_trends_solve_their_equations():
     robust = DifferenceInDifferences().fit(**data)
     at_once = robust.group_time_.rows.index("2 at 2")
     assert robust.group_time_["effect"][at_once] == pytest.approx(solved[5], rel=1e-7)
-    error = sandwich(equations, solved)[5] * np.sqrt(80 / 78)
+
+    # Scores of each equation are divided by sqrt(1 - h) with the leverage h of a unit in it.
+    p, treated = expit(Z @ solved[2:4]), D.sum()
+    odds = (1 - D) * p / (1 - p)
+    of_line = np.sqrt(1 - hat(Z, 1 - D))
+    free = (change - Z @ solved[:2]) / of_line
+    means = [odds * (free - solved[4]) / np.sqrt(1 - odds / odds.sum())]
+    means += [D * (free - solved[4] - solved[5]) / np.sqrt(1 - D / treated)]
+    logit = Z * ((D - p) / np.sqrt(1 - hat(Z, p * (1 - p))))[:, None]
+    scores = np.column_stack([Z * ((1 - D) * free)[:, None], logit, *means])
+    error = sandwich(equations, solved, scores)[5]
     assert robust.group_time_["std err"][at_once] == pytest.approx(error, rel=1e-4)
+    assert 1 < error / sandwich(equations, solved)[5] < 1.1
 
     def without_propensity(theta):
         r = change - Z @ theta[:2]
@@ -232,8 +249,27 @@ def test_adjusted_trends_solve_their_equations():
     solved = root(lambda theta: without_propensity(theta).mean(0), np.zeros(3), tol=1e-13).x
     line = DifferenceInDifferences(adjustment="regression").fit(**data)
     assert line.effect_ == pytest.approx(solved[2], rel=1e-7)
-    error = sandwich(without_propensity, solved)[2] * np.sqrt(80 / 78)
+    means = D * (free - solved[2]) / np.sqrt(1 - D / treated)
+    error = sandwich(without_propensity, solved, np.column_stack([Z * ((1 - D) * free)[:, None], means]))[2]
     assert line.standard_error_ == pytest.approx(error, rel=1e-4)
+
+
+def test_degrees_of_freedom_follow_from_the_influences():
+    """Satterthwaite: 2 (mean of squares)^2 / variance of the mean of squares; a unit that outweighs all leaves one."""
+    rng = np.random.default_rng(0)
+    psi = rng.normal(size=(500, 3)) * 1e90
+    psi[7, 2] = 1e95
+    q = (psi[:, 0] / 1e90) ** 2
+    found = degrees_of(psi, None, np.ones(500))
+    assert found[0] == pytest.approx(2 * q.sum() ** 2 / ((q - q.mean()) ** 2).sum())
+    assert found[0] > 300
+    assert found[2] == pytest.approx(2, rel=0.01)
+    assert degrees_of(np.ones((9, 1)), None, np.ones(9)) == 8
+    assert degrees_of(np.zeros((9, 1)), None, np.ones(9)) == 8
+    clusters = np.arange(500) // 5
+    sums = (psi[:, 0] / 1e90).reshape(100, 5).sum(axis=1) ** 2
+    of_clusters = degrees_of(psi[:, :1], clusters, np.ones(500))
+    assert of_clusters == pytest.approx(min(99, 2 * sums.sum() ** 2 / ((sums - sums.mean()) ** 2).sum()))
 
 
 def test_trends_that_are_parallel_given_covariates():

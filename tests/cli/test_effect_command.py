@@ -66,6 +66,25 @@ def test_the_planted_effect_is_found_where_the_plain_difference_misses_it(folder
     )
 
 
+def test_columns_are_shown_with_their_own_kind_and_what_they_are_for(folder):
+    columns = json.loads((folder / "one" / "report.json").read_text())["columns"]
+    found = {row["name"]: (row["kind"], row["treatment"]) for row in columns}
+    assert found["drug"] == ("category", "the treatment")
+    assert found["pressure"] == ("number", "the outcome")
+    assert found["age"][0] == "number"
+    assert found["sex"][0] == "category"
+    given = patients(200)
+    given["ward"] = [f"ward {i % 45}" for i in range(200)]
+    run = ep.effect_table(pa.table(given), "drug", "pressure", graph=GRAPH, drop=["diet"], repeats=1)
+    shown = {p.name: (p.kind, p.treatment) for p in run.profile}
+    assert shown["diet"] == ("drop", "left out, as requested")
+    assert shown["ward"] == ("category", "not adjusted for, by the graph")
+    assert run.identification["covariates"] == ["age", "sex"]
+    run = ep.effect_table(pa.table(given), "drug", "pressure", repeats=1)
+    assert {p.name: (p.kind, p.treatment) for p in run.profile}["ward"] == ("category", "left out: 45 levels")
+    assert not any(row["name"].startswith("ward") for row in run.balance)
+
+
 def test_the_page_has_pictures_and_doubts(folder):
     page = (folder / "one" / "report.html").read_text()
     for name in ("estimates", "overlap", "balance", "omitted"):

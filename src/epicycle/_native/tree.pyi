@@ -141,8 +141,10 @@ def predict_causal(
     splits: Array,
     moments: Array,
     per_group: int,
+    min_leaf: int,
     bins: Array,
     effect: Array,
     variance: Array,
+    degrees: Array,
     threads: int,
 ) -> None: ...

@@ -121,8 +121,8 @@ def effect_table(
             y, scale = _outcome(whole, outcome)
             side_by_side = _contrasts(whole, y, treatment, outcome, found, tuple(drop), (pair, others), int(seed))
             y = y[inside]
-            profile, more = _profile(table, treatment, outcome, found, tuple(drop))
-            X, names, sources = _covariates(table, profile)
+            profile, kinds, more = _profile(table, treatment, outcome, found, tuple(drop))
+            X, names, sources = _covariates(table, kinds)
             messages.line(f"{name}: {table.num_rows:,} rows, {int(t.sum()):,} with {treatment} = {levels[1]}")
             for issue in [*issues, *more]:
                 messages.line(f"   {issue.text}")
@@ -218,7 +218,7 @@ def _contrasts(
             "leave the rows of the others out"
         )
     values = np.array(table[treatment].to_pylist(), dtype=object)
-    X = _covariates(table, _profile(table, treatment, outcome, found, drop)[0])[0]
+    X = _covariates(table, _profile(table, treatment, outcome, found, drop)[1])[0]
     return contrasts(X, y, values, control, [*others, level], seed)
 
 
@@ -275,31 +275,32 @@ def _graph_of(graph: Any) -> Any:
 
 def _profile(
     table: pa.Table, treatment: str, outcome: str, found: Identification, drop: tuple[str, ...]
-) -> tuple[list[ColumnProfile], list[DataIssue]]:
+) -> tuple[list[ColumnProfile], dict[str, str], list[DataIssue]]:
+    """Profiles of all columns, the kinds of those that are adjusted for, and issues."""
     profile, issues = profile_columns(table, {}, drop)
+    roles = {treatment: "the treatment", outcome: "the outcome"}
+    roles |= {} if found.instrument is None else {found.instrument: "the instrument"}
+    kinds = {}
     for p in profile:
-        if p.name == treatment:
-            p.kind, p.treatment = "drop", "the treatment"
-        elif p.name == outcome:
-            p.kind, p.treatment = "drop", "the outcome"
-        elif p.name == found.instrument:
-            p.kind, p.treatment = "drop", "the instrument"
-        elif p.name not in found.covariates and p.name not in drop:
-            p.kind, p.treatment = "drop", "not adjusted for, by the graph"
+        if p.name in roles:
+            p.treatment = roles[p.name]
+        elif p.name not in found.covariates:
+            p.treatment = p.treatment if p.name in drop else "not adjusted for, by the graph"
         elif p.kind == "category" and p.distinct > _MOST_LEVELS:
-            p.kind, p.treatment = "drop", f"left out: {p.distinct:,} levels"
-    lost = [p.name for p in profile if p.kind == "drop" and p.name in found.covariates and p.name not in drop]
+            p.treatment = f"left out: {p.distinct:,} levels"
+        elif base_kind(p.kind) in ("number", "category", "date"):
+            kinds[p.name] = p.kind
+    lost = [name for name in found.covariates if name not in kinds and name not in {*roles, *drop}]
     mine = set(found.covariates) | {treatment, outcome}
     issues = [issue for issue in issues if not issue.columns or set(issue.columns) & mine]
     if lost and found.graph is not None:
         text = f"{', '.join(lost)}: the graph asks to adjust for it, but the column cannot be used"
         issues.append(DataIssue("confounder", "high", text, tuple(lost)))
-    return profile, issues
+    return profile, kinds, issues
 
 
-def _covariates(table: pa.Table, profile: list[ColumnProfile]) -> tuple[np.ndarray, list[str], list[str]]:
+def _covariates(table: pa.Table, kinds: dict[str, str]) -> tuple[np.ndarray, list[str], list[str]]:
     """Encoded covariates without columns that others determine, their names, and the columns they come from."""
-    kinds = {p.name: p.kind for p in profile if base_kind(p.kind) in ("number", "category", "date")}
     if not kinds:
         return np.zeros((table.num_rows, 0)), [], []
     encoder = TableEncoder(kinds, form="linear").fit(table)

@@ -7,7 +7,9 @@ probability of belonging to the treated one,
     doubly robust:   the same, less the mean of change - m(x) in the comparison group with weights p(x) / (1 - p(x)),
 
 of which the second is consistent if m or p is right (Sant'Anna and Zhao 2020). Influences of the units follow from the
-equations that define m, p and the two means, stacked.
+equations that define m, p and the means, stacked. A fit is nearer to its own units than to others by their leverage h:
+scores of each equation are divided by sqrt(1 - h), so that few units do not look more certain than they are (HC2,
+MacKinnon and White 1985).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from epicycle.linear.logistic._logistic_regression import LogisticRegression
 
 Array = np.ndarray
 _LARGEST_ODDS = 1e6
+_LARGEST_LEVERAGE = 0.99
 
 
 @dataclass(frozen=True)
@@ -48,26 +51,39 @@ class AdjustedTrends:
         inverse = np.linalg.inv(gram)
         m = Z @ (inverse @ (Z.T @ (w * (1 - D) * y) / n))
         r = y - m
-        of_line = (Z * ((1 - D) * r)[:, None]) @ inverse
+        free = r / _out_of_sample((1 - D) * _leverage(Z, inverse) / n)
+        of_line = (Z * ((1 - D) * free)[:, None]) @ inverse
 
-        def mean(v: Array, factor: Array) -> tuple[float, Array, float]:
+        def mean(v: Array) -> tuple[float, Array, float]:
             """(mean of r, its influence without that of v, the mean of v) with weights v."""
             size = float(w @ v) / n
             eta = float(w @ (v * r)) / n / size
-            return eta, (v * (r - eta) - of_line @ ((w * v) @ factor / n)) / size, size
+            own = v * (free - eta) / _out_of_sample(v / (n * size))
+            return eta, (own - of_line @ ((w * v) @ Z / n)) / size, size
 
-        effect, influence, _ = mean(D, Z)
+        effect, influence, _ = mean(D)
         if self.doubly_robust:
             p = _propensity(Z, D, w)
             odds = np.where(D == 1, 0.0, p / (1 - p))
-            shift, of_shift, size = mean(odds, Z)
-            curvature = Z.T @ (Z * (w * p * (1 - p))[:, None]) / n
+            shift, of_shift, size = mean(odds)
+            curvature = np.linalg.inv(Z.T @ (Z * (w * p * (1 - p))[:, None]) / n)
             slope = (w * odds * (r - shift)) @ Z / n
-            of_shift += (Z * (D - p)[:, None]) @ np.linalg.solve(curvature, slope) / size
+            surprise = (D - p) / _out_of_sample(p * (1 - p) * _leverage(Z, curvature) / n)
+            of_shift += (Z * surprise[:, None]) @ (curvature @ slope) / size
             effect, influence = effect - shift, influence - of_shift
         full = np.zeros(len(change))
-        full[sub] = influence * float(weight.sum()) / n * np.sqrt(n / max(n - k, 1.0))
+        full[sub] = influence * float(weight.sum()) / n
         return effect, full
+
+
+def _leverage(Z: Array, inverse: Array) -> Array:
+    """z' inverse z of every row z."""
+    return np.asarray(np.einsum("ij,jk,ik->i", Z, inverse, Z))
+
+
+def _out_of_sample(leverage: Array) -> Array:
+    """sqrt(1 - h)."""
+    return np.asarray(np.sqrt(1 - np.minimum(leverage, _LARGEST_LEVERAGE)))
 
 
 def _propensity(Z: Array, D: Array, w: Array) -> Array:

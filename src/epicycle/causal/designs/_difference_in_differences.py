@@ -14,6 +14,7 @@ from epicycle.causal.designs._group_time import (
     GroupTime,
     averaged,
     covariance_of,
+    degrees_of,
     group_time_effects,
     plain_trends,
 )
@@ -66,7 +67,8 @@ class DifferenceInDifferences(Design):
     standard_error_ : float
         Its standard error, clustered by units or by the given clusters.
     interval_ : array (2,)
-        Normal interval; Student's with as many degrees of freedom as clusters less one for "two_way".
+        Student's interval, with as many degrees of freedom as clusters less one for "two_way". For "group_time" they
+        follow from how unequal the influences of the clusters are (Satterthwaite).
     group_time_ : Summary
         ATT(g, t).
     event_study_ : Summary
@@ -186,12 +188,14 @@ class DifferenceInDifferences(Design):
         self._tables(found, cluster, panel, w)
         if self.method == "group_time":
             error = float(np.sqrt(covariance_of(influence[:, None], cluster, w)[0, 0]))
-            self._conclude(value, error, None)
+            self._conclude(value, error, float(degrees_of(influence[:, None], cluster, w)[0]))
         events = np.unique(found.event)
         pairs = [averaged(found, found.event == e, panel.start, w) for e in events]
         effects, influences = np.array([p[0] for p in pairs]), np.column_stack([p[1] for p in pairs])
         covariance = covariance_of(influences, cluster, w)
-        self.event_study_ = self._table("Event study", [f"{e:+d}" for e in events], effects, np.diag(covariance))
+        names = [f"{e:+d}" for e in events]
+        degrees = degrees_of(influences, cluster, w)
+        self.event_study_ = self._table("Event study", names, effects, np.diag(covariance), degrees)
         self._events_ = events
         before = events < -self.anticipation
         self.pretrend_test_ = None
@@ -206,11 +210,12 @@ class DifferenceInDifferences(Design):
     def _tables(self, found: GroupTime, cluster: Array | None, panel: Panel, weight: Array) -> None:
         variance = np.diag(covariance_of(found.influence, cluster, weight))
         names = [f"{panel.times[g]!s} at {panel.times[t]!s}" for g, t in zip(found.group, found.time, strict=True)]
-        self.group_time_ = self._table("Effects by first treatment and time", names, found.effect, variance)
+        degrees = degrees_of(found.influence, cluster, weight)
+        self.group_time_ = self._table("Effects by first treatment and time", names, found.effect, variance, degrees)
 
-    def _table(self, title: str, rows: list[str], effect: Array, variance: Array) -> Summary:
+    def _table(self, title: str, rows: list[str], effect: Array, variance: Array, degrees: Array) -> Summary:
         error = np.sqrt(variance)
-        half = central_quantile(self.confidence, None) * error
+        half = np.array([central_quantile(self.confidence, nu) for nu in degrees]) * error
         return Summary(
             title, tuple(rows), {"effect": effect, "std err": error, "lower": effect - half, "upper": effect + half}
         )
@@ -231,7 +236,7 @@ class DifferenceInDifferences(Design):
             self.coef_ = found.coef
             self._conclude(float(found.coef[0]), float(np.sqrt(found.covariance[0, 0])), found.degrees)
 
-    def _conclude(self, value: float, error: float, degrees: float | None) -> None:
+    def _conclude(self, value: float, error: float, degrees: float) -> None:
         self.effect_, self.standard_error_ = value, error
         half = central_quantile(self.confidence, degrees) * error
         self.interval_ = np.array([value - half, value + half])

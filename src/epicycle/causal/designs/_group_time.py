@@ -102,13 +102,33 @@ def averaged(found: GroupTime, chosen: Array, start: Array, weight: Array) -> tu
 
 def covariance_of(influence: Array, cluster: Array | None, weight: Array) -> Array:
     """Covariance of means from influences."""
-    n = float(weight.sum())
-    if cluster is not None:
-        sums = np.zeros((int(cluster.max()) + 1, influence.shape[1]))
-        np.add.at(sums, cluster, influence * weight[:, None])
-        influence = sums
-    else:
-        influence = influence * np.sqrt(weight)[:, None]
-    if len(influence) < 2:
+    parts, copies = _independent(influence, cluster, weight)
+    return np.asarray(parts.T @ (parts * copies[:, None]) / float(weight.sum()) ** 2)
+
+
+def degrees_of(influence: Array, cluster: Array | None, weight: Array) -> Array:
+    """Degrees of freedom of the variances of means (Satterthwaite): few, where few units have most of the influence.
+
+    A variance is the sum of squares q of independent parts, and has itself the variance sum (q - mean q)^2.
+    """
+    parts, copies = _independent(influence, cluster, weight)
+    largest = np.abs(parts).max(axis=0)
+    q, n = (parts / np.where(largest > 0, largest, 1.0)) ** 2, float(copies.sum())
+    total = copies @ q
+    error = copies @ (q - total / n) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = 2 * total**2 / error
+    return np.asarray(np.clip(np.nan_to_num(found, nan=n), 1.0, max(n - 1, 1.0)))
+
+
+def _independent(influence: Array, cluster: Array | None, weight: Array) -> tuple[Array, Array]:
+    """(influences of independent parts, how many there are of each): units, or clusters of them."""
+    if cluster is None:
+        if len(influence) < 2:
+            raise DataError("unit: there is one alone; expected at least two")
+        return influence, weight
+    sums = np.zeros((int(cluster.max()) + 1, influence.shape[1]))
+    np.add.at(sums, cluster, influence * weight[:, None])
+    if len(sums) < 2:
         raise DataError("clusters: there is one alone; expected at least two")
-    return np.asarray(influence.T @ influence / n**2)
+    return sums, np.ones(len(sums))

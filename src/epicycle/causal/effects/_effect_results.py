@@ -76,6 +76,8 @@ class EffectResults(Estimator):
     def predict_interval(self, X: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Predict intervals of the effects of rows, for "regression" and "causal_forest" with ``estimand="cate"``.
 
+        Those of a forest are Student's, with degrees of freedom that grow with the number of trees.
+
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
@@ -89,9 +91,9 @@ class EffectResults(Estimator):
         """
         self.confidence_interval(level)
         rows = self._effect_rows(X)
-        if not hasattr(self._effects_, "standard_errors"):
+        if not hasattr(self._effects_, "half_widths"):
             raise ParameterError(f"method={self.method_!r} gives no intervals of the effects of rows")
-        half = float(ndtri(0.5 + level / 2)) * self._effects_.standard_errors(rows)
+        half = np.asarray(self._effects_.half_widths(rows, level))
         effects = np.asarray(self._effects_.predict(rows))
         return effects - half, effects + half
 

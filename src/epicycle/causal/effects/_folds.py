@@ -1,8 +1,8 @@
 """Folds of cross-fitting that depend on what the rows are, not on where they stand.
 
-Rows of an arm are dealt out to the folds like cards, in the order of pseudo-random numbers that follow from the rank of
+Rows of an arm go to the folds in turn, in the order of pseudo-random numbers that follow from the rank of
 the outcome, the treatment and, where this does not tell rows apart, the covariates. Equal rows follow each other and so
-go to different folds; a row of weight 2 is dealt out as two halves. So weights are the same as repetition, and neither
+go to different folds; a row of weight 2 is cut into two halves. So weights are the same as repetition, and neither
 the order of the rows nor the unit of the outcome changes an estimate.
 """
 
@@ -52,7 +52,7 @@ def content_folds(study: Study, n_folds: int, seed: int) -> Folds:
     cut = []
     for arm in np.unique(arms):
         rows = np.flatnonzero(arms == arm)
-        shares = _dealt(keys[rows], study.w[rows], k)
+        shares = _shares(keys[rows], study.w[rows], k)
         lost = ~(shares > _EMPTY * study.w[rows][:, None]).any(axis=1)  # below the rounding of the other weights
         shares[lost, 0] = study.w[rows][lost]
         number[rows] = shares.argmax(axis=1)
@@ -67,7 +67,7 @@ def content_folds(study: Study, n_folds: int, seed: int) -> Folds:
     return Folds(pieces, folds, source)
 
 
-def _dealt(keys: np.ndarray, w: np.ndarray, k: int) -> np.ndarray:
+def _shares(keys: np.ndarray, w: np.ndarray, k: int) -> np.ndarray:
     """(n, k) shares of the rows' weights in the folds.
 
     Rows of equal keys lie side by side on a line, row i on [a_i, b_i); the unit cells of the line go to the folds in

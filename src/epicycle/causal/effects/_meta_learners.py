@@ -8,7 +8,7 @@ r"""Meta-learners: effects of rows from models of the outcome, the treatment and
     DR:  a regression of the efficient scores of AIPW                                   (Kennedy 2023)
 
 R and DR use cross-fitted nuisance models. The average effect that goes with them is always that of the cross-fitted
-efficient scores, so that its interval does not depend on how well rows are told apart.
+efficient scores, so that its interval does not depend on how well effects of rows are estimated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Nuisance models: the outcome and the treatment given the covariates, on rows that they were not fitted to.
 
 Cross-fitting (Chernozhukov et al. 2018) predicts every row by models fitted to the other folds, so that an estimate
-may use learners that overfit: their errors are independent of the noise of the rows that they meet.
+may use learners that overfit: their errors are independent of the noise of the rows they predict.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def quiet() -> Iterator[None]:
     # Of columns that depend on each other the coefficients are one choice of many, the predictions are not.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollinearityWarning)
-        # Arms that can be told apart have propensities of 0 and 1: the check of overlap says so and where.
+        # Arms that the covariates separate have propensities of 0 and 1: the check of overlap says so and where.
         warnings.simplefilter("ignore", SeparationWarning)
         yield
 

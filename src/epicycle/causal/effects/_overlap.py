@@ -44,7 +44,7 @@ def crump_threshold(e: np.ndarray, w: np.ndarray) -> float:
 
 
 def outside(e: np.ndarray, a: float) -> np.ndarray:
-    """Which rows have a propensity outside [a, 1 - a]."""
+    """Rows with a propensity outside [a, 1 - a]."""
     return (e < a) | (e > 1 - a)
 
 

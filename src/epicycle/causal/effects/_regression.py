@@ -22,6 +22,7 @@ from epicycle.causal.effects._estimate import Estimate, from_influence
 from epicycle.causal.effects._study import Study
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
+from epicycle.stats._summary import central_quantile
 
 
 def difference_of_means(study: Study, tol: float) -> Estimate:
@@ -54,16 +55,16 @@ class LinearEffect:
     def predict(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(self._design(X) @ self.coef)
 
-    def standard_errors(self, X: np.ndarray) -> np.ndarray:
+    def half_widths(self, X: np.ndarray, level: float) -> np.ndarray:
         Z = self._design(X)
-        return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", Z, self.covariance, Z)))
+        return central_quantile(level, None) * np.sqrt(np.einsum("ij,jk,ik->i", Z, self.covariance, Z))
 
     def _design(self, X: np.ndarray) -> np.ndarray:
         return np.column_stack([np.ones(len(X)), X - self.centre])
 
 
 def interacted_regression(study: Study, estimand: str, tol: float) -> Estimate:
-    """Lin's estimator; with ``estimand="cate"`` the model of row effects goes along."""
+    """Lin's estimator; with ``estimand="cate"`` the model of row effects is returned too."""
     X = study.dense()
     target = study.target(estimand) * study.w
     m = target @ X / target.sum()

@@ -64,7 +64,7 @@ class Study:
         return replace(self, X=self.X[rows], t=self.t[rows], y=self.y[rows], w=self.w[rows])
 
     def target(self, estimand: str) -> np.ndarray:
-        """Which rows are those that the effect is averaged over, as 0 and 1."""
+        """1 for the rows that the effect is averaged over, 0 for the others."""
         return {"att": self.t, "atc": 1 - self.t}.get(estimand, np.ones_like(self.t))
 
 

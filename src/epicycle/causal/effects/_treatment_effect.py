@@ -62,8 +62,8 @@ class TreatmentEffect(EffectResults):
     effect_model : {"linear", "boosting", "forest"} or regressor, optional
         Model of the effects of rows of the X, R and DR learners; None is that of the outcome.
     n_folds : int, default=5
-        Folds of cross-fitting: every row meets nuisance models that did not see it. Folds follow from what the rows
-        are, not from their order, so that a row of weight 2 is two rows.
+        Folds of cross-fitting: nuisance models predict rows that they were not fitted to. The fold of a row follows
+        from its values, not from its place, so that a row of weight 2 is two rows.
     clip : float, default=0.01
         Propensities are kept within [clip, 1 - clip] in weights; for "att" only from above and for "atc" only from
         below, where weights grow.
@@ -90,7 +90,8 @@ class TreatmentEffect(EffectResults):
         Whether outcomes of matches are moved to the covariates of the row by linear regression.
 
     n_estimators : int, default=500
-        Trees of a "causal_forest".
+        Trees of a "causal_forest", rounded up to whole groups of ten. Intervals of rows need four, and are wide and
+        overcover where there are few: with 500 they are up to a third wider than with thousands.
     min_samples_leaf : int, default=5
         Least rows in a leaf of its trees, of those that choose splits and of those that give the leaves their values.
 

@@ -1,4 +1,4 @@
-"""Which sets identify an effect by adjustment.
+"""Adjustment sets, which identify an effect.
 
 Z may hold no descendant of a node, other than X, on a causal path from X to Y that meets X only at its start, and has
 to d-separate X from Y once the first edges of these paths are taken out (Shpitser, VanderWeele and Robins; van der

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @in_catalogue("causal", "H3", "H4", certificate="exact")
 class CausalGraph(Diagram):
-    r"""Causal diagram: directed edges for causes, bidirected edges for common causes that nobody has seen.
+    r"""Causal diagram: directed edges for causes, bidirected edges for unobserved common causes.
 
     A path is open given :math:`Z` when each of its colliders :math:`\to v \leftarrow` has a descendant in :math:`Z` (or
     is there itself) and no other inner node is in :math:`Z`. Where no path between :math:`X` and :math:`Y` is open they

@@ -35,7 +35,7 @@ def read(source: Any) -> Parts:
 
 
 def read_string(text: str) -> Parts:
-    """Parts of a diagram in DOT, GML or arrows, told apart by how they begin."""
+    """Parts of a diagram in DOT, GML or arrows, recognised by their beginning."""
     opening = _without_comments(text).lstrip()
     if re.match(r"(strict\s+)?(di)?graph\b[^\[]*\{", opening):
         return read_dot(text)
@@ -199,7 +199,7 @@ class _DotReader:
 
 
 def is_latent(about: dict[str, str]) -> bool:
-    """Whether the attributes of a node say that nobody has seen it."""
+    """Whether the attributes of a node mark it as unobserved."""
     return about.get("latent", "") in TRUE or about.get("observed", "") in FALSE
 
 

@@ -80,7 +80,7 @@ def merge(moral: Neighbours, nodes: Iterable[str], name: str) -> None:
 
 
 def join(moral: Neighbours, v: str) -> None:
-    """Take a node out that nobody can block: its neighbours become neighbours of each other."""
+    """Remove a node that cannot be conditioned on: its neighbours become neighbours of each other."""
     around = set(moral[v])
     remove(moral, v)
     for u in around:
