@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from epicycle.causal.effects._doubly_robust import efficient_scores
 from epicycle.causal.effects._nuisance import fitted, predicted
-from epicycle.causal.effects._study import Study
+from epicycle.causal.effects._study import Study, with_treatment
 
 LEARNERS: tuple[str, ...] = ("s", "t", "x", "r", "dr")
 
@@ -45,18 +44,13 @@ class RowEffects:
         at = {role: predicted(model, X) for role, model in self.models.items() if role != "outcome"}
         if self.learner == "s":
             model = self.models["outcome"]
-            return np.asarray(predicted(model, _with_treatment(X, 1.0)) - predicted(model, _with_treatment(X, 0.0)))
+            return np.asarray(predicted(model, with_treatment(X, 1.0)) - predicted(model, with_treatment(X, 0.0)))
         if self.learner == "t":
             return np.asarray(at["outcome1"] - at["outcome0"])
         if self.learner == "x":
             e = np.clip(at["propensity"], self.clip, 1 - self.clip)
             return np.asarray(e * at["effect0"] + (1 - e) * at["effect1"])
         return at["effect"]
-
-
-def _with_treatment(X: Any, t: Any) -> Any:
-    column = np.broadcast_to(np.asarray(t, dtype=np.float64), (X.shape[0],))[:, None]
-    return sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
 
 
 def row_effects(
@@ -77,7 +71,7 @@ def row_effects(
 
     if learner == "s":
         models["outcome"] = fit(
-            outcome, study.y, everyone, "outcome_model", replace(study, X=_with_treatment(study.X, study.t))
+            outcome, study.y, everyone, "outcome_model", replace(study, X=with_treatment(study.X, study.t))
         )
     if learner in "tx":
         models["outcome0"] = fit(outcome, study.y, ~treated, "outcome_model")

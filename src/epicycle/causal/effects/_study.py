@@ -105,6 +105,12 @@ def drop_position(X: Any, j: int) -> Any:
     return np.delete(X, j, axis=1)
 
 
+def with_treatment(X: Any, t: Any) -> Any:
+    """The covariates with the treatment as a further column: of each row, or one value for all."""
+    column = np.broadcast_to(np.asarray(t, dtype=np.float64), (X.shape[0],))[:, None]
+    return sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+
+
 def coded_treatment(values: Any, n: int) -> tuple[np.ndarray, tuple[Any, ...]]:
     """(t, levels): 0 and 1 with the two values they stand for, or the numbers themselves and no levels."""
     found = np.asarray(values)
