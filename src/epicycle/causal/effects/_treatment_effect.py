@@ -92,8 +92,8 @@ class TreatmentEffect(EffectResults):
         Whether outcomes of matches are moved to the covariates of the row by linear regression.
 
     n_estimators : int, default=500
-        Trees of a "causal_forest", rounded up to whole groups of ten. Intervals of rows need four, and are wide and
-        overcover where there are few: with 500 they are up to a third wider than with thousands.
+        Trees of a "causal_forest", rounded up to whole groups of ten. Intervals of rows need four, and more make them
+        narrower: those of 500 are up to a quarter wider than those of thousands.
     min_samples_leaf : int, default=5
         Least rows in a leaf of its trees, of those that choose splits and of those that give the leaves their values.
 
