@@ -6,6 +6,10 @@ F. In the first model each node of F is the parity of its coins and of its paren
 F' listen to F' alone, also among the coins. In both the roots have even parity and all else is uniform; under an
 action in F - F' the parity of the roots is a coin in the first and even in the second. Further bits carry the parity
 from R to the outcome.
+
+Where something is given the parity may end in given nodes alone. One of them, which cannot be acted on instead, has an
+open path to the outcome that begins with an arrow into it. A bit along that path (colliders have the sum of both sides)
+is added to what the node shows: given all, the outcome's end of the path then tells the parity.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from epicycle.causal.graph._causal_graph import CausalGraph
+from epicycle.causal.identification._exchange import exchanged
+from epicycle.causal.identification._link import Link
 from epicycle.causal.identification._witness_model import WitnessModel
 
 Set = frozenset[str]
@@ -77,23 +83,35 @@ class Hedge:
                 joined |= set(new)
         return tree
 
-    def models(self, treatment: Iterable[str], outcome: Iterable[str]) -> tuple[WitnessModel, WitnessModel]:
+    def models(
+        self, treatment: Iterable[str], outcome: Iterable[str], given: Iterable[str] = ()
+    ) -> tuple[WitnessModel, WitnessModel]:
         """Two models of the diagram that agree on what is observed and differ on the effect.
-
-        Where something is given, name it among the outcomes: the pair differs on their joint distribution under the
-        action, which by the theorem of IDC is identified whenever the conditional one is.
 
         Parameters
         ----------
-        treatment, outcome : iterables of str
-            What is acted on and what is asked for, as in the call that found the hedge.
+        treatment, outcome, given : iterables of str
+            The nodes that are acted on, asked for and conditioned on, as in the call that found the hedge.
 
         Returns
         -------
         tuple of two WitnessModel
         """
-        carriers = self.carriers(frozenset(treatment), frozenset(outcome))
-        return WitnessModel(self, carriers, False), WitnessModel(self, carriers, True)
+        y = frozenset(outcome)
+        x, z = exchanged(self.graph, y, frozenset(treatment), frozenset(given))
+        carriers = self.carriers(x, y | z)
+        link = None
+        ends = {self._end(v, carriers) for v in self.roots}
+        if not ends & y:
+            link = Link.between(self.graph, min(ends, key=self.graph.nodes.index), y, x, z)
+        return WitnessModel(self, carriers, False, link), WitnessModel(self, carriers, True, link)
+
+    @staticmethod
+    def _end(v: str, carriers: dict[str, str]) -> str:
+        """The node to which the parity of a root is carried."""
+        while v in carriers:
+            v = carriers[v]
+        return v
 
     def carriers(self, treatment: Set, outcome: Set) -> dict[str, str]:
         """For each node on chosen paths from the roots to the outcome, around the treatment, the next node."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from epicycle.causal.graph._causal_graph import CausalGraph
+from epicycle.causal.identification._exchange import exchangeable
 from epicycle.causal.identification._expression import Expression, Probability, Quotient, product, summed
 from epicycle.causal.identification._hedge import Hedge
 from epicycle.causal.identification._kernel import Kernel, joint_kernel, margin
@@ -144,13 +145,11 @@ class Search:
 def identify_conditional(search: Search, y: Set, x: Set, z: Set) -> Expression:
     """IDC: P(y | do(x), z); nodes of z that may be acted on instead move over to x."""
     graph = search.whole
-    for node in search.sorted(z):
+    if (node := exchangeable(graph, y, x, z)) is not None:
         rest = z - {node}
-        cut = graph.mutilated(into=x, out_of=[node])
-        if cut.d_separated(y, node, x | rest):
-            reason = f"{node} is separated from {search.braces(y)} given {search.braces(x | rest)} without its effects"
-            search.note(search.query(y, x, z), search.query(y, x | {node}, rest), "rule 2", reason)
-            return identify_conditional(search, y, x | {node}, rest)
+        reason = f"{node} is separated from {search.braces(y)} given {search.braces(x | rest)} without its effects"
+        search.note(search.query(y, x, z), search.query(y, x | {node}, rest), "rule 2", reason)
+        return identify_conditional(search, y, x | {node}, rest)
     P = joint_kernel(graph, search.order)
     if not z:
         return search.identify(y, x, P, graph)

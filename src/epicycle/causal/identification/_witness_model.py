@@ -10,13 +10,14 @@ import numpy as np
 
 if TYPE_CHECKING:
     from epicycle.causal.identification._hedge import Hedge
+    from epicycle.causal.identification._link import Link
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
 class WitnessModel:
-    """One of two models of a hedge; values of nodes are bits, or pairs of bits as numbers below four.
+    """One of two models of a hedge; the value of a node is a number made of bits.
 
     Parameters
     ----------
@@ -26,11 +27,14 @@ class WitnessModel:
         The next node on the way of the parity to the outcome.
     deaf : bool
         Whether the nodes of F' listen to F' alone.
+    link : Link or None
+        A path to the outcome from a given node at which the parity ends.
     """
 
     hedge: Hedge
     carriers: dict[str, str]
     deaf: bool
+    link: Link | None = None
 
     def values(self, action: dict[str, int] | None = None) -> dict[str, Array]:
         """Values of all nodes for each outcome of the coins, which are equally likely.
@@ -44,15 +48,18 @@ class WitnessModel:
         -------
         dict of arrays
         """
-        hedge, coins = self.hedge, self.hedge.coins()
-        tosses = (np.arange(2 ** len(coins)) >> np.arange(len(coins))[:, None]) & 1
+        hedge, coins, link = self.hedge, self.hedge.coins(), self.link
+        further = [] if link is None else link.coins
+        n = len(coins) + len(further)
+        tosses = (np.arange(2**n) >> np.arange(n)[:, None]) & 1
+        own = dict(zip(further, tosses[len(coins) :], strict=True))
         child = hedge.forest()
         out: dict[str, Array] = {}
         for v in hedge.graph.topological_order:
             bits = np.zeros(tosses.shape[1], dtype=np.int64)
             if v in hedge.outer:
                 circle = hedge.inner if self.deaf and v in hedge.inner else hedge.outer
-                for edge, toss in zip(coins, tosses, strict=True):
+                for edge, toss in zip(coins, tosses[: len(coins)], strict=True):
                     if v in edge and set(edge) <= circle:
                         bits ^= toss
                 for p in (p for p, c in child.items() if c == v and p in circle):
@@ -60,8 +67,13 @@ class WitnessModel:
             carried = np.zeros_like(bits)
             for p in (p for p, c in self.carriers.items() if c == v):
                 # A root hands on its parity, and what reached it from other roots.
-                carried ^= (out[p] >> 1) ^ (out[p] & 1 if p in hedge.roots else 0)
-            out[v] = bits + 2 * carried
+                carried ^= (out[p] >> 1 & 1) ^ (out[p] & 1 if p in hedge.roots else 0)
+            if link is not None and v == link.end:  # its bit hides the parity, of which nobody hears from this node
+                if v in self.carriers.values():
+                    carried ^= link.bit(v, out, own)
+                else:
+                    bits ^= link.bit(v, out, own)
+            out[v] = bits + 2 * carried + (0 if link is None else link.shown(v, out, own))
             if action and v in action:
                 out[v] = np.full(tosses.shape[1], action[v], dtype=np.int64)
         return out
