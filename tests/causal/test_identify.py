@@ -149,6 +149,27 @@ def test_hedges_of_the_books(text, outer):
     assert "no formula exists" in found.derivation()
 
 
+@pytest.mark.parametrize(
+    ("text", "given", "relays"),
+    [
+        ("x -> z; x <-> z; a -> z; a -> b -> y", "z", 0),
+        ("x -> z; x <-> z; a -> z; y -> a", "z", 0),
+        ("x -> z; x <-> z; a -> z; a -> c; b -> c; b -> y", "zc", 0),
+        ("x -> z; x <-> z; a -> z; a -> c; b -> c; b -> y; c -> e -> d", "zd", 1),
+        ("x -> z; x <-> z; a -> z; a -> c; b <-> c; b -> y; c -> d", "zd", 1),
+        ("x -> z; x <-> z; a -> z; a -> c; b -> c; b -> e; f -> e; f -> y; c -> d; e -> g", "zdg", 2),
+    ],
+)
+def test_hedges_that_end_in_given_nodes(text, given, relays):
+    """Their parity is told from the outcome along an open path, over colliders and what follows from them, too."""
+    found = identify(CausalGraph(text), "x", "y", list(given))
+    assert not found.identifiable
+    check_hedge(found, list(found.graph.nodes))
+    link = found.hedge.models("x", "y", list(given))[0].link
+    assert link.end == "z"
+    assert len(link.relays) == relays
+
+
 def test_a_latent_node_is_a_bidirected_edge():
     hidden = CausalGraph("u -> x; u -> y; x -> m -> y", latent="u")
     assert hidden.identify("x", "y").formula == identify(CausalGraph("x -> m -> y; x <-> y"), "x", "y").formula
