@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
+from epicycle.causal.effects._folds import content_keys
 from epicycle.causal.effects._study import Study, with_treatment
 from epicycle.core._exceptions import CollinearityWarning, DataTypeError, ParameterError, SeparationWarning
 from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
@@ -35,7 +36,7 @@ REGRESSORS: dict[str, Callable[[int, int | None], Any]] = {
 }
 CLASSIFIERS: dict[str, Callable[[int, int | None], Any]] = {
     "logistic": lambda _seed, n_jobs: LogisticRegression(penalty=None, n_jobs=n_jobs),
-    "boosting": lambda seed, n_jobs: GradientBoostingClassifier(random_state=seed, n_jobs=n_jobs),
+    "boosting": lambda seed, n_jobs: StoppedBoosting(seed, n_jobs),
     "forest": lambda seed, n_jobs: RandomForestClassifier(min_samples_leaf=5, random_state=seed, n_jobs=n_jobs),
 }
 #: Operations on a cell of X by one model; a hundred trees of a few levels.
@@ -45,6 +46,30 @@ _ESTIMATOR = Described("an estimator with fit and predict", lambda v: hasattr(v,
 OUTCOME: Domain = NoneOr(AnyOf(Choice(*REGRESSORS, "logistic"), _ESTIMATOR))
 EFFECT: Domain = NoneOr(AnyOf(Choice(*REGRESSORS), _ESTIMATOR))
 PROPENSITY: Domain = NoneOr(AnyOf(Choice(*CLASSIFIERS, "linear"), _ESTIMATOR))
+
+
+@dataclass(frozen=True)
+class StoppedBoosting:
+    """Boosting of a probability for as long as it improves on a tenth of the rows.
+
+    Weights are reciprocals of probabilities: on a few thousand rows a hundred rounds make some of these so small that
+    standard errors double. The rows are chosen by their content, as folds are.
+    """
+
+    seed: int
+    n_jobs: int | None
+    patience: int = 10
+
+    def fitted(self, study: Study, labels: np.ndarray, rows: np.ndarray) -> GradientBoostingClassifier:
+        """The classifier of labels of these rows; all of them are used where a part would lack a label."""
+        held = rows & (content_keys(study, self.seed) % np.uint64(10) == 0)
+        train, shared = rows & ~held, {"random_state": self.seed, "n_jobs": self.n_jobs}
+        if min(len(np.unique(labels[part])) for part in (held, train)) < 2:
+            model = GradientBoostingClassifier(**shared)
+            return model.fit(study.X[rows], labels[rows], sample_weight=study.weight_of(rows))
+        model = GradientBoostingClassifier(n_iter_no_change=self.patience, keep_best=True, **shared)
+        check = {"X_val": study.X[held], "y_val": labels[held], "sample_weight_val": study.weight_of(held)}
+        return model.fit(study.X[train], labels[train], sample_weight=study.weight_of(train), **check)
 
 
 def model_of(given: Any, argument: str, *, classes: bool, seed: int, n_jobs: int | None) -> Any:
@@ -77,10 +102,12 @@ def fitted(model: Any, study: Study, target: np.ndarray, rows: np.ndarray, argum
     X, y, weight = study.X[rows], target[rows], study.weight_of(rows)
     if X.shape[1] == 0:
         return Constant(float(np.average(y, weights=weight)))
-    if is_classifier(model):
+    if isinstance(model, StoppedBoosting) or is_classifier(model):
         y = _labels(y, argument)
     if len(np.unique(y[:2])) == 1 and len(np.unique(y)) == 1:  # classifiers refuse a single class
         return Constant(float(y[0]))
+    if isinstance(model, StoppedBoosting):
+        return model.fitted(study, _labels(target, argument), rows)
     arguments = {} if weight is None else {"sample_weight": weight}
     if weight is not None and not has_fit_parameter(model, "sample_weight"):
         raise ParameterError(f"{argument}: {type(model).__name__} takes no sample_weight, but weights were given")

@@ -59,8 +59,8 @@ class TreatmentEffect(EffectResults):
         cross-fitted scores "boosting" and "forest" learn both arms by one model with the treatment among its columns,
         the others each arm by a model of its own.
     propensity_model : {"logistic", "boosting", "forest"} or classifier, optional
-        Model of the treatment given the covariates; None is "logistic", without a penalty. For a numeric treatment a
-        regressor, by default "linear".
+        Model of the treatment given the covariates; None is "logistic", without a penalty. "boosting" ends when it no
+        longer improves on a tenth of the rows. For a numeric treatment a regressor, by default "linear".
     effect_model : {"linear", "boosting", "forest"} or regressor, optional
         Model of the effects of rows of the X, R and DR learners; None is that of the outcome.
     n_folds : int, default=5
