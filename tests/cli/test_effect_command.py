@@ -69,7 +69,7 @@ def test_the_planted_effect_is_found_where_the_plain_difference_misses_it(folder
 def test_columns_are_shown_with_their_own_kind_and_what_they_are_for(folder):
     columns = json.loads((folder / "one" / "report.json").read_text())["columns"]
     found = {row["name"]: (row["kind"], row["treatment"]) for row in columns}
-    assert found["drug"] == ("category", "the treatment")
+    assert found["drug"] == ("number truth", "the treatment")  # of yes and no
     assert found["pressure"] == ("number", "the outcome")
     assert found["age"][0] == "number"
     assert found["sex"][0] == "category"
@@ -79,7 +79,7 @@ def test_columns_are_shown_with_their_own_kind_and_what_they_are_for(folder):
     shown = {p.name: (p.kind, p.treatment) for p in run.profile}
     assert shown["diet"] == ("drop", "left out, as requested")
     assert shown["ward"] == ("category", "not adjusted for, by the graph")
-    assert run.identification["covariates"] == ["age", "sex"]
+    assert run.identification["covariates"] == ["age", "sex"]  # with diet, which is left out, there would be less noise
     run = ep.effect_table(pa.table(given), "drug", "pressure", repeats=1)
     assert {p.name: (p.kind, p.treatment) for p in run.profile}["ward"] == ("category", "left out: 45 levels")
     assert not any(row["name"].startswith("ward") for row in run.balance)

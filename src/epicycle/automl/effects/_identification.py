@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
     from epicycle.causal import CausalGraph
@@ -48,7 +48,12 @@ def identification_of(
     text = graph.to_text()
     if outcome not in graph.descendants([treatment]):
         raise DataError(f"graph: has no path of arrows from {treatment!r} to {outcome!r}, so that there is no effect")
-    sets = graph.adjustment_sets(treatment, outcome, "optimal") or graph.adjustment_sets(treatment, outcome)
+    try:
+        sets, best = graph.adjustment_sets(treatment, outcome, "optimal"), " (the set of least variance)"
+    except ParameterError:  # it has nodes that are not observed
+        sets, best = [], ""
+    if not sets:
+        sets, best = graph.adjustment_sets(treatment, outcome), ""
     seen = f" Not observed: {', '.join(hidden)}." if hidden else ""
     if sets:
         chosen = tuple(c for c in columns if c in sets[0])
@@ -57,7 +62,7 @@ def identification_of(
         ways = "; ".join("{" + ", ".join(sorted(s)) + "}" for s in minimal)
         words = (
             f"By the graph, adjusting for {named} blocks every path between {treatment} and {outcome} that is not "
-            f"causal (the set of least variance).{seen}",
+            f"causal{best}.{seen}",
             f"Smallest sets that would do: {ways}." if minimal else "",
             "This rests on the arrows that the graph does not have; the data cannot prove that they are missing.",
         )

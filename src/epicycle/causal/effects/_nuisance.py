@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from epicycle.causal.effects._folds import content_keys
 from epicycle.causal.effects._study import Study, with_treatment
+from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import CollinearityWarning, DataTypeError, ParameterError, SeparationWarning
 from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
 from epicycle.core._threads import n_threads
@@ -63,13 +64,19 @@ class StoppedBoosting:
     def fitted(self, study: Study, labels: np.ndarray, rows: np.ndarray) -> GradientBoostingClassifier:
         """The classifier of labels of these rows; all of them are used where a part would lack a label."""
         held = rows & (content_keys(study, self.seed) % np.uint64(10) == 0)
-        train, shared = rows & ~held, {"random_state": self.seed, "n_jobs": self.n_jobs}
+        train, shared = rows & ~held, SharedArguments(random_state=self.seed, n_jobs=self.n_jobs)
         if min(len(np.unique(labels[part])) for part in (held, train)) < 2:
             model = GradientBoostingClassifier(**shared)
-            return model.fit(study.X[rows], labels[rows], sample_weight=study.weight_of(rows))
+            return model.fit(study.X[rows], labels[rows], study.weight_of(rows))
         model = GradientBoostingClassifier(n_iter_no_change=self.patience, keep_best=True, **shared)
-        check = {"X_val": study.X[held], "y_val": labels[held], "sample_weight_val": study.weight_of(held)}
-        return model.fit(study.X[train], labels[train], sample_weight=study.weight_of(train), **check)
+        return model.fit(
+            study.X[train],
+            labels[train],
+            study.weight_of(train),
+            X_val=study.X[held],
+            y_val=labels[held],
+            sample_weight_val=study.weight_of(held),
+        )
 
 
 def model_of(given: Any, argument: str, *, classes: bool, seed: int, n_jobs: int | None) -> Any:

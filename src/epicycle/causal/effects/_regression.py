@@ -57,7 +57,7 @@ class LinearEffect:
 
     def half_widths(self, X: np.ndarray, level: float) -> np.ndarray:
         Z = self._design(X)
-        return central_quantile(level, None) * np.sqrt(np.einsum("ij,jk,ik->i", Z, self.covariance, Z))
+        return np.asarray(central_quantile(level, None) * np.sqrt(np.einsum("ij,jk,ik->i", Z, self.covariance, Z)))
 
     def _design(self, X: np.ndarray) -> np.ndarray:
         return np.column_stack([np.ones(len(X)), X - self.centre])
