@@ -104,9 +104,9 @@ def _average(
     return bool(low <= truth[estimand] <= high)
 
 
-def _row(n: int, trees: int, seed: int) -> bool:
+def _row(n: int, seed: int) -> bool:
     X, y, t, truth = smooth_row(seed, n)
-    model = TreatmentEffect("cate", "causal_forest", n_estimators=trees, n_folds=2).fit(X, y, treatment=t)
+    model = TreatmentEffect("cate", "causal_forest", n_folds=2).fit(X, y, treatment=t)
     low, high = model.predict_interval(np.zeros((1, 3)))
     return bool(low[0] <= truth["cate"] <= high[0])
 
@@ -151,10 +151,10 @@ def _cases() -> list[Case]:
         )
         call = f'TreatmentEffect("{estimand}", "{method}"{shown})'.replace("'", '"')
         found.append(Case(call, studies, n, partial(_average, method, estimand, draw, n, arguments)))
-    forest = 'TreatmentEffect("cate", "causal_forest", n_estimators=400, n_folds=2).predict_interval'
+    forest = 'TreatmentEffect("cate", "causal_forest", n_folds=2).predict_interval'
     return [
         *found,
-        Case(forest, "effect of the row in the middle", 2000, partial(_row, 2000, 400)),
+        Case(forest, "effect of the row in the middle", 2000, partial(_row, 2000)),
     ]
 
 

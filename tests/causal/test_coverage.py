@@ -22,9 +22,7 @@ def test_the_table_has_every_case_and_every_interval_covers():
     found = [(line["intervals"], line["studies"], int(line["rows"])) for line in lines()]
     assert found == [(case.method, case.studies, case.rows) for case in CASES]
     for line in lines():
-        # Standard errors of a forest at a row are uncertain by a quarter themselves, and the page says so.
-        least = 0.92 if "causal_forest" in line["intervals"] else 0.93
-        assert least <= float(line["coverage"]) <= 0.97, line
+        assert 0.93 <= float(line["coverage"]) <= 0.97, line
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if any(f'"{name}"' in c.method for name in QUICK)])

@@ -63,7 +63,7 @@ class Link:
         return sorted({s for v in self.path.nodes for s in self._sources(v) if isinstance(s, int)})
 
     def _sources(self, v: str) -> list[str | int]:
-        """What a node of the path listens to: parents by their names, coins by their numbers."""
+        """Sources of the bit of a node: parents by their names, coins by their numbers."""
         nodes, arrows = self.path.nodes, self.path.arrows
         i = nodes.index(v)
         found: list[str | int] = []
@@ -79,7 +79,7 @@ class Link:
         return np.asarray(np.bitwise_xor.reduce(bits))
 
     def shown(self, v: str, values: Mapping[str, Array], coins: Mapping[int, Array]) -> Array | int:
-        """What a node shows beside the bits of the hedge, as a number to be added to its value."""
+        """Further bits that a node shows beside those of the hedge, as a number to be added to its value."""
         found: Array | int = 0
         if v in self.path.nodes[1:]:
             found = self.bit(v, values, coins) << _FIRST
