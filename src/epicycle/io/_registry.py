@@ -135,6 +135,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
 _AGENTS = {
     "tabular": "SARSA DoubleQLearning ExpectedSARSA MonteCarloControl MonteCarloPrediction QLearning TDPrediction",
     "bandits": "Bandit LinUCB",
+    "linear": "FourierBasis LinearQLearning LinearSARSA TileCoding",
 }
 _SCHEDULES = "EpsilonGreedy ExponentialDecay LinearDecay Softmax UCB VisitDecay"
 _SMALL |= {

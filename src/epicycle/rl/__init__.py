@@ -7,12 +7,18 @@ from epicycle.rl.bandits._arms import BernoulliArms, LinearArms, NormalArms
 from epicycle.rl.bandits._bandit import Bandit
 from epicycle.rl.bandits._lin_ucb import LinUCB
 from epicycle.rl.bandits._result import BanditResult
+from epicycle.rl.linear._fourier_basis import FourierBasis
+from epicycle.rl.linear._linear_sarsa import LinearQLearning, LinearSARSA
+from epicycle.rl.linear._lstd import LSPI, LSTD
+from epicycle.rl.linear._tile_coding import TileCoding
 from epicycle.rl.tabular._monte_carlo_control import MonteCarloControl
 from epicycle.rl.tabular._prediction import MonteCarloPrediction, TDPrediction
 from epicycle.rl.tabular._q_learning import DoubleQLearning, QLearning
 from epicycle.rl.tabular._sarsa import SARSA, ExpectedSARSA
 
 __all__ = [
+    "LSPI",
+    "LSTD",
     "SARSA",
     "UCB",
     "Agent",
@@ -24,14 +30,18 @@ __all__ = [
     "Evaluation",
     "ExpectedSARSA",
     "ExponentialDecay",
+    "FourierBasis",
     "LinUCB",
     "LinearArms",
     "LinearDecay",
+    "LinearQLearning",
+    "LinearSARSA",
     "MonteCarloControl",
     "MonteCarloPrediction",
     "NormalArms",
     "QLearning",
     "Softmax",
     "TDPrediction",
+    "TileCoding",
     "VisitDecay",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control import MDP, MDPEnvironment
+from epicycle.control import MDP, Environment, MDPEnvironment
 from epicycle.core._exceptions import DataError, EpicycleError, ParameterTypeError
 from epicycle.core._random import stream
 
@@ -125,5 +125,7 @@ class Interaction:
 
 def _size(env: Any, name: str) -> int | None:
     """Number of elements of a discrete space, None for others."""
+    if isinstance(env, Environment) and name == "action_space" and not hasattr(env, name):
+        return None if env.simulator.actions is None else len(env.simulator.actions)
     n = getattr(getattr(env, name, None), "n", None)
     return int(n) if isinstance(n, int | np.integer) else None
