@@ -86,6 +86,8 @@ FAMILIES = {
     "core.estimator._callbacks": "callbacks",
     "core.estimator._catalogue": "the list of methods",
     "data._data": "data sets and their batches",
+    "rl.linear._linear_sarsa": "SARSA and Q-learning over features",
+    "rl.linear._lstd": "least-squares temporal differences and policy iteration",
     "rl._schedules": "numbers that change while an agent learns, and ways to explore",
     "exceptions": "errors and warnings, named by their public module",
     "em._latent_model": "latent models and their expectations",
