@@ -51,57 +51,78 @@ struct Quadratic {
 
 typedef double Eight __attribute__((vector_size(64)));
 
-// The lower Cholesky factor of the d x d matrix in c, in place, column by column. Rows are ld apart, a multiple of
-// eight, and changed eight entries at a time: left of the pivot by zeros, right of the diagonal what is never read.
-// Pivots that rounding leaves without digits are lifted to the size of its errors: the step stays finite, and the
-// gradient afterwards shows what it is worth. `column` has room for ld numbers.
-EPICYCLE_CLONES inline void factorise(double *c, std::size_t ld, std::size_t d, double *column) {
-    std::fill(column, column + ld, 0.0);
+// Eight systems A x = b of d equations side by side: lane l of every vector belongs to the l-th. A is the lower
+// triangle, row after row: entry (i, j) is at i (i + 1) / 2 + j.
+EPICYCLE_INLINE std::size_t triangle(std::size_t i) { return i * (i + 1) / 2; }
+
+// g = A x - b.
+EPICYCLE_CLONES inline void residual(const Eight *A, std::size_t d, const Eight *x, const Eight *b, Eight *g) {
+    for (std::size_t i = 0; i < d; ++i) {
+        const Eight *row = A + triangle(i);
+        const Eight v = x[i];
+        Eight sum = row[i] * v - b[i];
+        for (std::size_t j = 0; j < i; ++j) {
+            sum += row[j] * x[j];
+            g[j] += row[j] * v;
+        }
+        g[i] = sum;
+    }
+}
+
+// The lower Cholesky factor in place, column by column, and the reciprocals of its diagonal. Pivots that rounding
+// leaves without digits are lifted to the size of its errors: the step stays finite, and the gradient afterwards shows
+// what it is worth.
+EPICYCLE_CLONES inline void factorise(Eight *A, std::size_t d, Eight *inverse) {
     for (std::size_t j = 0; j < d; ++j) {
-        const double root = std::sqrt(c[j * ld + j]), inverse = 1.0 / root;
-        c[j * ld + j] = root;
-        for (std::size_t i = j + 1; i < d; ++i) c[i * ld + j] = column[i] = c[i * ld + j] * inverse;
-        column[j] = 0.0;
-        for (std::size_t i = j + 1; i < d; ++i) {
-            double *row = c + i * ld;
-            const double l = column[i], before = row[i];
-            for (std::size_t m = j / 8 * 8; m <= i; m += 8) {
-                Eight r, v;
-                std::memcpy(&r, row + m, sizeof r);
-                std::memcpy(&v, column + m, sizeof v);
-                r -= l * v;
-                std::memcpy(row + m, &r, sizeof r);
+        Eight *pivots = A + triangle(j);
+        Eight pivot = pivots[j];
+        const Eight least = pivot * std::numeric_limits<double>::epsilon();
+        for (std::size_t k = 0; k < j; ++k) pivot -= pivots[k] * pivots[k];
+        for (std::size_t l = 0; l < 8; ++l) {
+            const double lifted = std::max(least[l], std::numeric_limits<double>::min());
+            pivot[l] = std::sqrt(pivot[l] > least[l] ? pivot[l] : lifted);
+        }
+        const Eight reciprocal = 1.0 / pivot;
+        pivots[j] = pivot;
+        inverse[j] = reciprocal;
+        std::size_t i = j + 1;
+        for (; i + 4 <= d; i += 4) {
+            Eight *r0 = A + triangle(i), *r1 = A + triangle(i + 1), *r2 = A + triangle(i + 2),
+                  *r3 = A + triangle(i + 3);
+            Eight s0 = r0[j], s1 = r1[j], s2 = r2[j], s3 = r3[j];
+            for (std::size_t k = 0; k < j; ++k) {
+                const Eight v = pivots[k];
+                s0 -= r0[k] * v;
+                s1 -= r1[k] * v;
+                s2 -= r2[k] * v;
+                s3 -= r3[k] * v;
             }
-            const double least = std::numeric_limits<double>::epsilon() * before;
-            if (!(row[i] > least)) row[i] = std::max(least, std::numeric_limits<double>::min());
+            r0[j] = s0 * reciprocal;
+            r1[j] = s1 * reciprocal;
+            r2[j] = s2 * reciprocal;
+            r3[j] = s3 * reciprocal;
+        }
+        for (; i < d; ++i) {
+            Eight *row = A + triangle(i);
+            Eight sum = row[j];
+            for (std::size_t k = 0; k < j; ++k) sum -= row[k] * pivots[k];
+            row[j] = sum * reciprocal;
         }
     }
 }
 
-// g = A x - b for a symmetric matrix of which c holds the lower triangle; the upper one is written. x has d numbers, b
-// and g room for ld.
-EPICYCLE_CLONES inline void residual(double *c, std::size_t ld, std::size_t d, const double *x, const double *b,
-                                     double *g) {
-    for (std::size_t i = 0; i < d; ++i)
-        for (std::size_t j = 0; j < i; ++j) c[j * ld + i] = c[i * ld + j];
-    for (std::size_t m = 0; m < ld; m += 8) {
-        Eight sum;
-        std::memcpy(&sum, b + m, sizeof sum);
-        sum = -sum;
-        for (std::size_t j = 0; j < d; ++j) {
-            Eight row;
-            std::memcpy(&row, c + j * ld + m, sizeof row);
-            sum += x[j] * row;
-        }
-        std::memcpy(g + m, &sum, sizeof sum);
+EPICYCLE_CLONES inline void solve_factorised(const Eight *A, const Eight *inverse, std::size_t d, Eight *x) {
+    for (std::size_t i = 0; i < d; ++i) {
+        const Eight *row = A + triangle(i);
+        Eight sum = x[i];
+        for (std::size_t j = 0; j < i; ++j) sum -= row[j] * x[j];
+        x[i] = sum * inverse[i];
     }
-}
-
-inline void solve_factorised(const double *c, std::size_t ld, std::size_t d, double *x) {
-    for (std::size_t i = 0; i < d; ++i) x[i] = (x[i] - dense_dot(c + i * ld, x, i)) / c[i * ld + i];
     for (std::size_t i = d; i-- > 0;) {
-        x[i] /= c[i * ld + i];
-        dense_add(c + i * ld, -x[i], x, i);
+        const Eight *row = A + triangle(i);
+        const Eight v = x[i] * inverse[i];
+        x[i] = v;
+        for (std::size_t j = 0; j < i; ++j) x[j] -= row[j] * v;
     }
 }
 
@@ -184,18 +205,18 @@ void in_pieces_of_work(const Entries &e, std::size_t d, const Interrupt &interru
 // and its part of the objective after it.
 enum RowNumber : int { SIZE, SLOPE, VALUE, ROW_NUMBERS };
 
-// The equations of a row: second moments of its partners by panels, and beside them what the bias and the right-hand
-// side add, which would begin a panel of their own.
+// What the equations of a row are made of: second moments of its partners by panels, and beside them what the bias and
+// the right-hand side add, which would begin a panel of their own.
 struct NormalEquations {
     using Aligned = std::vector<double, CacheAligned<double>>;
-    std::size_t k, d, width, ld;
+    std::size_t k, d, width;
     PackedRows block;
-    Aligned c, A, column, sums, b, g, root, t;
+    Aligned c, sums, b, root, t;
     double weight = 0.0, total = 0.0, squares = 0.0;  // sums of a, a (t - o) and a (t - o)^2
 
     explicit NormalEquations(const Partners &p)
-        : k(p.k), d(p.d()), width(panels(p.k) * PANEL), ld((p.d() + 7) / 8 * 8), block(p.k), c(width * width),
-          A(d * ld), column(ld), sums(width), b(std::max(width, ld)), g(ld), root(ROWS), t(ROWS) {}
+        : k(p.k), d(p.d()), width(panels(p.k) * PANEL), block(p.k), c(width * width), sums(width),
+          b(std::max(width, d)), root(ROWS), t(ROWS) {}
 
     void accumulate(const Entries &e, const Partners &partners, const PaddedPartners &padded, std::size_t u) {
         for (Aligned *part : {&c, &sums, &b}) std::fill(part->begin(), part->end(), 0.0);
@@ -217,28 +238,60 @@ struct NormalEquations {
             add_sums(block.packed.data(), n, width, root.data(), t.data(), sums.data(), b.data());
         }
     }
+};
 
-    // A = B + s diag(penalty) + moments, its lower triangle.
-    void assemble(const Quadratic &q, std::size_t u) {
+// The systems of eight rows, each solved for its minimiser.
+struct EightRows {
+    using Vectors = std::vector<Eight, CacheAligned<Eight>>;
+    std::size_t d;
+    Vectors A, inverse, x, b, g;
+    double squares[8];
+
+    explicit EightRows(std::size_t d) : d(d), A(triangle(d)), inverse(d), x(d), b(d), g(d) {}
+
+    static double &lane(Vectors &v, std::size_t i, std::size_t l) { return reinterpret_cast<double *>(&v[i])[l]; }
+
+    // A = B + s diag(penalty) + moments, and the parameters to begin with.
+    void take(const NormalEquations &row, const Quadratic &q, std::size_t u, const double *from, std::size_t l) {
+        const std::size_t k = row.k;
         for (std::size_t i = 0; i < k; ++i)
-            for (std::size_t j = 0; j <= i; ++j) A[i * ld + j] = c[i * width + j] + q.base[i * d + j];
+            for (std::size_t j = 0; j <= i; ++j)
+                lane(A, triangle(i) + j, l) = row.c[i * row.width + j] + q.base[i * d + j];
         if (d > k) {
-            for (std::size_t j = 0; j < k; ++j) A[k * ld + j] = sums[j] + q.base[k * d + j];
-            A[k * ld + k] = weight + q.base[k * d + k];
-            b[k] = total;
+            for (std::size_t j = 0; j < k; ++j) lane(A, triangle(k) + j, l) = row.sums[j] + q.base[k * d + j];
+            lane(A, triangle(k) + k, l) = row.weight + q.base[k * d + k];
         }
-        for (std::size_t i = 0; i < d; ++i) A[i * ld + i] += q.scale[u] * q.penalty[i];
+        for (std::size_t i = 0; i < d; ++i) {
+            lane(A, triangle(i) + i, l) += q.scale[u] * q.penalty[i];
+            lane(x, i, l) = from[i];
+            lane(b, i, l) = i < k ? row.b[i] : row.total;
+        }
+        squares[l] = row.squares;
+    }
+    void leave_empty(std::size_t l) {
+        for (std::size_t i = 0; i < d; ++i) {
+            for (std::size_t j = 0; j <= i; ++j) lane(A, triangle(i) + j, l) = i == j ? 1.0 : 0.0;
+            lane(x, i, l) = lane(b, i, l) = 0.0;
+        }
+        squares[l] = 0.0;
     }
 
-    // The minimiser, written to x.
-    void solve(double *x, double *numbers) {
-        residual(A.data(), ld, d, x, b.data(), g.data());
-        numbers[SLOPE] = dense_dot(g.data(), g.data(), d);
-        numbers[SIZE] = dense_dot(b.data(), b.data(), d);
-        std::copy_n(b.begin(), d, x);
-        factorise(A.data(), ld, d, column.data());
-        solve_factorised(A.data(), ld, d, x);
-        numbers[VALUE] = 0.5 * (squares - dense_dot(b.data(), x, d));
+    // Writes the minimisers of the first `rows` systems to `out` and what they say to `numbers`.
+    void solve(double *out, double *numbers, std::size_t rows) {
+        residual(A.data(), d, x.data(), b.data(), g.data());
+        x = b;
+        factorise(A.data(), d, inverse.data());
+        solve_factorised(A.data(), inverse.data(), d, x.data());
+        for (std::size_t l = 0; l < rows; ++l, out += d, numbers += ROW_NUMBERS) {
+            double slope = 0.0, size = 0.0, product = 0.0;
+            for (std::size_t i = 0; i < d; ++i) {
+                out[i] = lane(x, i, l);
+                slope += lane(g, i, l) * lane(g, i, l);
+                size += lane(b, i, l) * lane(b, i, l);
+                product += lane(b, i, l) * out[i];
+            }
+            numbers[SLOPE] = slope, numbers[SIZE] = size, numbers[VALUE] = 0.5 * (squares[l] - product);
+        }
     }
 };
 
@@ -252,11 +305,16 @@ void half_step(const Entries &e, const Partners &partners, std::size_t n_partner
 #pragma omp parallel num_threads(threads)
         {
             NormalEquations equations(partners);
-#pragma omp for schedule(dynamic, 4)
-            for (std::size_t u = from; u < to; ++u) {
-                equations.accumulate(e, partners, padded, u);
-                equations.assemble(q, u);
-                equations.solve(x + u * d, numbers + u * ROW_NUMBERS);
+            EightRows systems(d);
+#pragma omp for schedule(dynamic, 1)
+            for (std::size_t first = from; first < to; first += 8) {
+                const std::size_t rows = std::min<std::size_t>(8, to - first);
+                for (std::size_t l = 0; l < rows; ++l) {
+                    equations.accumulate(e, partners, padded, first + l);
+                    systems.take(equations, q, first + l, x + (first + l) * d, l);
+                }
+                for (std::size_t l = rows; l < 8; ++l) systems.leave_empty(l);
+                systems.solve(x + first * d, numbers + first * ROW_NUMBERS, rows);
             }
         }
     });
