@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,17 @@ class Ratings:
                 user, item, value, weight = user[kept], item[kept], value[kept], weight[kept]
         return cls(user, item, value, weight, n_users, n_items)
 
+    @cached_property
+    def _in_order(self) -> bool:
+        """Whether the rows are sorted by user and item, and every pair is there once, as in a sparse matrix."""
+        after = np.diff(self.user)
+        return bool(((after > 0) | ((after == 0) & (self.item[1:] > self.item[:-1]))).all())
+
     def added_up(self) -> Ratings:
         """One entry for each pair: ratings, times their weights, of the same pair added up."""
         value = self.value if self.weight is None else self.value * self.weight
+        if self._in_order:
+            return Ratings(self.user, self.item, value, None, self.n_users, self.n_items)
         order, first = self._by_pair()
         total = np.add.reduceat(value[order], first)
         at = order[first]
@@ -73,6 +82,9 @@ class Ratings:
 
     def _by_pair(self) -> tuple[Array, Array]:
         """The order of the rows by user and item, and where in it each pair begins."""
+        if self._in_order:
+            every = np.arange(len(self.user))
+            return every, every
         by_item = _native.recommend.grouped(self.item, self.n_items)[1]
         order = by_item[_native.recommend.grouped(self.user[by_item], self.n_users)[1]]
         user, item = self.user[order], self.item[order]
@@ -81,11 +93,15 @@ class Ratings:
 
     def grouped(self, target: Array, curvature: Array | None) -> tuple[Entries, Entries]:
         """The entries by user and by item."""
-        out = []
-        for own, at, n in ((self.user, self.item, self.n_users), (self.item, self.user, self.n_items)):
-            start, order = _native.recommend.grouped(own, n)
-            out.append(Entries(start, at[order], target[order], None if curvature is None else curvature[order]))
-        return out[0], out[1]
+        start, order = _native.recommend.grouped(self.item, self.n_items)
+        weight = None if curvature is None else curvature[order]
+        by_item = Entries(start, self.user[order], target[order], weight)
+        if self._in_order:
+            start = np.concatenate([[0], np.cumsum(np.bincount(self.user, minlength=self.n_users))])
+            return Entries(start.astype(np.int64), self.item, target, curvature), by_item
+        start, order = _native.recommend.grouped(self.user, self.n_users)
+        weight = None if curvature is None else curvature[order]
+        return Entries(start, self.item[order], target[order], weight), by_item
 
     def seen(self) -> tuple[Array, Array]:
         """The sorted items of every user, without repetition: start (n_users + 1,) and items."""
