@@ -86,6 +86,7 @@ FAMILIES = {
     "core.estimator._callbacks": "callbacks",
     "core.estimator._catalogue": "the list of methods",
     "data._data": "data sets and their batches",
+    "data._documents": "documents as lines of files",
     "rl.linear._linear_sarsa": "SARSA and Q-learning over features",
     "rl.linear._lstd": "least-squares temporal differences and policy iteration",
     "rl._schedules": "numbers that change while an agent learns, and ways to explore",
@@ -146,7 +147,6 @@ FAMILIES = {
     "select._procedures": "procedures of validation",
     "select._scorers": "scores",
     "text._latent_semantic_indexing": "latent semantic indexing and what a search finds",
-    "text._documents": "documents as lines of files",
     "svm._svc": "support vector classification and the hulls of its classes",
     "theory._decomposition": "decompositions of the error",
 }

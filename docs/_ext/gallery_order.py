@@ -18,6 +18,7 @@ ORDER = [
     "plot_clusters_of_any_shape.py",
     "plot_string_kernels.py",
     "plot_search_by_meaning.py",
+    "plot_text_from_a_manual.py",
     "plot_topics_by_parts.py",
     "plot_topics_of_documents.py",
     "plot_odd_and_even.py",

@@ -6,6 +6,7 @@
 namespace epicycle {
 void bind_anomaly(nb::module_ &m);
 void bind_bayes(nb::module_ &m);
+void bind_byte_pairs(nb::module_ &m);
 void bind_cluster(nb::module_ &m);
 void bind_cluster_metrics(nb::module_ &m);
 void bind_medoids(nb::module_ &m);
@@ -95,7 +96,8 @@ NB_MODULE(_native, m) {
          {bind_games, bind_tree_search, bind_counterfactual});
     bind("svm", "Support vector machines.", {bind_svm, bind_linear_svm});
     bind("cart", "Decision trees and forests.", {bind_cart});
-    bind("text", "Terms of documents: words and n-grams counted, hashed and weighed.", {bind_text});
+    bind("text", "Terms of documents: words and n-grams counted, hashed and weighed; byte-pair encoding.",
+         {bind_text, bind_byte_pairs});
     bind("tree", "Boosted and causal trees over binned features, and stumps.",
          {bind_tree, bind_tree_parts, bind_stumps, bind_causal_trees});
     bind("words", "Vectors of words: word2vec and GloVe.", {bind_words});

@@ -1,6 +1,7 @@
 // Bindings of the kernels of text.
 #include "core/binding.hpp"
 #include "text/count.hpp"
+#include "text/documents.hpp"
 #include "text/weigh.hpp"
 
 namespace epicycle {
@@ -8,31 +9,6 @@ namespace {
 
 using Pages = Vector<std::uint16_t>;
 using Entries = Vector<std::uint32_t>;
-
-// Python's strings as UTF-8, held while a kernel reads them.
-struct Documents {
-    std::vector<nb::object> held;
-    std::vector<Term> terms;
-
-    explicit Documents(const nb::list &list) {
-        held.reserve(nb::len(list));
-        terms.reserve(nb::len(list));
-        for (nb::handle text : list) {
-            if (!PyUnicode_Check(text.ptr())) throw nb::type_error("text: expected a list of str");
-            PyObject *bytes = PyUnicode_AsUTF8String(text.ptr());
-            if (!bytes) {  // halves of surrogate pairs
-                PyErr_Clear();
-                bytes = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass");
-            }
-            if (!bytes) throw nb::python_error();
-            held.push_back(nb::steal(bytes));
-            char *data = nullptr;
-            Py_ssize_t size = 0;
-            if (PyBytes_AsStringAndSize(bytes, &data, &size) != 0) throw nb::python_error();
-            terms.push_back({data, static_cast<std::size_t>(size)});
-        }
-    }
-};
 
 struct TextRule {
     Analyzer analyzer;

@@ -266,6 +266,9 @@ from .neighbors import (
     RadiusNeighborsTransformer as RadiusNeighborsTransformer,
 )
 from .nets import (
+    BERT as BERT,
+    GPT as GPT,
+    BERTClassifier as BERTClassifier,
     CharacterModel as CharacterModel,
     ConvNetClassifier as ConvNetClassifier,
     MLPClassifier as MLPClassifier,
@@ -275,6 +278,7 @@ from .nets import (
     SequenceClassifier as SequenceClassifier,
     SequenceRegressor as SequenceRegressor,
     SequenceTagger as SequenceTagger,
+    Transformer as Transformer,
 )
 from .select import (
     BackwardSelection as BackwardSelection,
@@ -291,6 +295,7 @@ from .svm import (
     OneClassSVM as OneClassSVM,
 )
 from .text import (
+    BytePairEncoder as BytePairEncoder,
     CountVectorizer as CountVectorizer,
     GloVe as GloVe,
     HashingVectorizer as HashingVectorizer,

@@ -213,7 +213,7 @@ def sources(folder):
 
 def test_the_same_from_every_source(tmp_path, monkeypatch):
     expected = peer.TfidfVectorizer().fit_transform(CORPUS).toarray()
-    monkeypatch.setattr("epicycle.text._documents.BATCH", 2)
+    monkeypatch.setattr("epicycle.data._documents.BATCH", 2)
     for name, documents in sources(tmp_path).items():
         found = ep.TfidfVectorizer().fit_transform(documents).toarray()
         assert_allclose(found, expected, rtol=1e-12, err_msg=name)
@@ -248,7 +248,7 @@ def zipf_documents():
 
 
 def test_a_bounded_vocabulary_with_frequency_limits_is_exact(monkeypatch):
-    monkeypatch.setattr("epicycle.text._documents.BATCH", 200)
+    monkeypatch.setattr("epicycle.data._documents.BATCH", 200)
     documents = zipf_documents()
     expected = peer.CountVectorizer(min_df=40).fit(documents)
     bounded = ep.CountVectorizer(min_df=40, max_terms=2500)
@@ -264,7 +264,7 @@ def test_a_bounded_vocabulary_with_frequency_limits_is_exact(monkeypatch):
 
 
 def test_what_a_bounded_vocabulary_misses_is_said(monkeypatch):
-    monkeypatch.setattr("epicycle.text._documents.BATCH", 200)
+    monkeypatch.setattr("epicycle.data._documents.BATCH", 200)
     documents = zipf_documents()
     exact = ep.CountVectorizer().fit(documents)
     frequency = dict(zip(exact.get_feature_names_out(), exact.document_frequency_, strict=True))

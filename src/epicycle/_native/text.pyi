@@ -1,4 +1,4 @@
-"""Terms of documents: words and n-grams counted, hashed and weighed."""
+"""Terms of documents: words and n-grams counted, hashed and weighed; byte-pair encoding."""
 
 from typing import Any
 
@@ -42,3 +42,11 @@ def renumbered(
     values: np.ndarray, columns: np.ndarray, starts: np.ndarray, to: np.ndarray, threads: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 def weigh(X: Any, out: np.ndarray, idf: np.ndarray | None, sublinear: bool, norm: int, threads: int) -> None: ...
+
+class PairEncoder:
+    def __init__(self, merges: np.ndarray) -> None: ...
+
+def learn_pairs(
+    pieces: list[str], counts: np.ndarray, n_merges: int, least: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+def encode_pairs(encoder: PairEncoder, pieces: list[str]) -> tuple[np.ndarray, np.ndarray]: ...

@@ -25,6 +25,7 @@ _SKLEARN = {
     "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
     "sklearn.feature_selection": "GenericUnivariateSelect SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile "
     "VarianceThreshold",
+    "sklearn.frozen": "FrozenEstimator",
     "sklearn.impute": "KNNImputer MissingIndicator SimpleImputer",
     "sklearn.pipeline": "FeatureUnion Pipeline",
     "sklearn.preprocessing": "Binarizer FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder MaxAbsScaler "

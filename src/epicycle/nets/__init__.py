@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from epicycle.nets import examples
 from epicycle.nets._tangent_kernel import tangent_kernel
+from epicycle.nets.language import BERT, GPT, BERTClassifier, Transformer
 from epicycle.nets.mlp import MLPClassifier, MLPRegressor
 from epicycle.nets.sequences import CharacterModel, SequenceClassifier, SequenceRegressor, SequenceTagger
 from epicycle.nets.vision import ConvNetClassifier, Detections, ObjectDetector, Segmenter
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from epicycle.nets.vision._deformable_conv import DeformableConv as DeformableConv
 
 __all__ = [
+    "BERT",
+    "GPT",
+    "BERTClassifier",
     "CharacterModel",
     "ConvNetClassifier",
     "Detections",
@@ -22,6 +26,7 @@ __all__ = [
     "SequenceClassifier",
     "SequenceRegressor",
     "SequenceTagger",
+    "Transformer",
     "examples",
     "tangent_kernel",
 ]

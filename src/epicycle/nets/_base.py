@@ -102,6 +102,10 @@ class NetEstimator(Estimator):
         given = {name: vars(self)[name] for name in names}
         return TrainingOptions(**given, step_size=max(1, math.ceil(given["max_iter"] / 3)))
 
+    def _gradient_rows(self) -> int:
+        """Rows on which the gradient at the end of a fit is computed, at most."""
+        return _GRADIENT_ROWS
+
     def _own_gradients(self, module: Any, rows: Rows) -> Callable[[MiniBatch, int], Any] | None:
         """(batch, step) -> loss, having set the gradients, where they are not torch's."""
         return None
@@ -254,7 +258,7 @@ class NetEstimator(Estimator):
             parts = [p.grad.double() * batch.n_rows for p in gradients.trained if p.grad is not None]
             total = parts if total is None else [a + b for a, b in zip(total, parts, strict=True)]
             n += batch.n_rows
-            if n >= _GRADIENT_ROWS:
+            if n >= self._gradient_rows():
                 break
         for weight in gradients.trained:
             weight.grad = None

@@ -32,8 +32,8 @@ from epicycle.core._parameters import (
     NoneOr,
 )
 from epicycle.core.estimator._estimator import Estimator
+from epicycle.data._documents import Documents
 from epicycle.text._characters import character_table
-from epicycle.text._documents import Documents
 
 WORDS = r"(?u)\b\w\w+\b"
 #: Patterns that mean runs of word characters, and the length of the shortest run.

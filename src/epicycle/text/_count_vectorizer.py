@@ -19,8 +19,8 @@ from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import AnyOf, Described, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.data._documents import Documents
 from epicycle.text._analysis import DOMAINS, WORDS, Analysis
-from epicycle.text._documents import Documents
 from epicycle.text._vocabulary import Counts, PythonCounts, Survey, counts_of, joined, recounted, renumbered
 
 _SHARE = AnyOf(Described("a share between 0 and 1", lambda v: not isinstance(v, Integral) and Real(0, 1).accepts(v)))

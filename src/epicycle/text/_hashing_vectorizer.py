@@ -18,8 +18,8 @@ from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, 
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.data._documents import Documents
 from epicycle.text._analysis import DOMAINS, WORDS, Analysis
-from epicycle.text._documents import Documents
 from epicycle.text._tfidf_transformer import WEIGHT_DOCS, weighed
 from epicycle.text._vocabulary import joined
 

@@ -19,12 +19,12 @@ from epicycle.core._random import stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data, Scan
+from epicycle.data._documents import Lines
 from epicycle.decomposition.pca._projection import Projection
 from epicycle.decomposition.pca._spectrum import DIRECT, Spectrum, number_of_axes
 from epicycle.linalg._leading_eigenpairs import largest_outside, leading_eigenpairs
 from epicycle.linalg._signs import oriented
 from epicycle.text._count_vectorizer import CountVectorizer
-from epicycle.text._documents import Lines
 from epicycle.text._tfidf_transformer import csr_rows, document_frequencies, inverse_frequencies, weighed
 from epicycle.text._tfidf_vectorizer import TfidfVectorizer
 

@@ -15,9 +15,9 @@ from epicycle.core._exceptions import NotFittedError, ParameterError
 from epicycle.core._parameters import Domain
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.data._documents import Documents
 from epicycle.text._analysis import WORDS
 from epicycle.text._count_vectorizer import CountVectorizer
-from epicycle.text._documents import Documents
 from epicycle.text._tfidf_transformer import WEIGHT_DOCS, WEIGHT_DOMAINS, inverse_frequencies, weighed
 
 

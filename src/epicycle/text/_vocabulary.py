@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.core._exceptions import DataError
 from epicycle.core._threads import n_threads
+from epicycle.data._documents import Documents
 from epicycle.text._analysis import Analysis, Compiled
-from epicycle.text._documents import Documents
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # values, columns, starts
 

@@ -27,12 +27,19 @@ def loss_of_rows(loss: Loss, label_smoothing: float = 0.0) -> RowLoss:
     output, likewise).
     """
     if isinstance(loss, Multinomial):
-        # rows of a sequence, (n, T, K), give a loss for each element; -1 marks padding
-        return lambda z, y: _rows(
-            functional.cross_entropy(
-                z.movedim(-1, 1), y.long(), ignore_index=-1, reduction="none", label_smoothing=label_smoothing
+
+        def multinomial(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            # rows of a sequence, (n, T, K), give a loss for each element; -1 marks padding
+            found = functional.cross_entropy(
+                z.flatten(0, -2),
+                y.long().flatten(),
+                ignore_index=-1,
+                reduction="none",
+                label_smoothing=label_smoothing,
             )
-        )
+            return _rows(found.view(y.shape))
+
+        return multinomial
     if isinstance(loss, Logistic):
 
         def logistic(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import DataError, DataTypeError
-from epicycle.text._documents import Documents
+from epicycle.data._documents import Documents
 
 Array = np.ndarray
 _WORD = re.compile(r"\w+")

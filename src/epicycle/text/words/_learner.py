@@ -14,7 +14,7 @@ from epicycle.core._parameters import Boolean, Callable, Domain, Integer, NoneOr
 from epicycle.core._solution import Solution
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator import Estimator
-from epicycle.text._documents import Documents
+from epicycle.data._documents import Documents
 from epicycle.text.words._corpus import Corpus, read_corpus, tokens_of
 from epicycle.text.words._word_search import WordSearch
 

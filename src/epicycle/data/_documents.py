@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from epicycle.core._exceptions import DataError, DataFileError, DataTypeError, ParameterError, ParameterTypeError
-from epicycle.data import Scan
+from epicycle.data._scan import Scan
 
 BATCH = 4096  # documents
 _BATCH_CHARACTERS = 1 << 24
