@@ -74,10 +74,10 @@ class Options:
         n_jobs = self.n_jobs if n_jobs is None else n_jobs
         return model_of(getattr(self, argument), argument, classes=classes, seed=self.seed, n_jobs=n_jobs)
 
-    def outcome_part(self, study: Study, arm: float | None = None, joint: bool = False) -> Nuisance:
-        """The outcome given the covariates, of one arm, of both by one model, or of all rows."""
+    def outcome_part(self, study: Study, arm: float | None = None) -> Nuisance:
+        """The outcome given the covariates, of one arm or of all rows."""
         known = not hasattr(self.outcome_model, "fit")
-        return Nuisance(self.outcome, study.y, "outcome_model", arm, joint, known)
+        return Nuisance(self.outcome, study.y, "outcome_model", arm, known)
 
     def treatment_part(self, study: Study) -> Nuisance:
         """The treatment given the covariates: a probability where it has two values, otherwise a number."""
@@ -174,18 +174,9 @@ def _on_rows(found: Estimate, folds: Folds, study: Study) -> Estimate:
     return found
 
 
-#: Models of trees learn both arms at once: what these have in common is learnt from all rows, and the treatment is one
-#: more column to split by.
-JOINT = ("boosting", "forest")
-
-
 def nuisances(folds: Folds, options: Options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(e, Q0, Q1), cross-fitted, with e as it came."""
     study = folds.study
-    if isinstance(options.outcome_model, str) and options.outcome_model in JOINT:
-        parts = [options.treatment_part(study), options.outcome_part(study, joint=True)]
-        e, (Q0, Q1) = cross_fitted(parts, study, folds.number, options.n_jobs)
-        return e, Q0, Q1
     parts = [options.treatment_part(study), options.outcome_part(study, 0.0), options.outcome_part(study, 1.0)]
     e, Q0, Q1 = cross_fitted(parts, study, folds.number, options.n_jobs)
     return e, Q0, Q1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from epicycle.causal.effects._folds import content_keys
-from epicycle.causal.effects._study import Study, with_treatment
+from epicycle.causal.effects._study import Study
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import CollinearityWarning, DataTypeError, ParameterError, SeparationWarning
 from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
@@ -150,7 +150,6 @@ class Nuisance:
 
     argument : the name of the estimator's argument, for messages.
     arm : 0.0 or 1.0, or None for all rows.
-    joint : whether one model learns both arms, with the treatment among its columns, and predicts each of them.
     known : whether the model is one of this package: those are fitted side by side.
     """
 
@@ -158,20 +157,17 @@ class Nuisance:
     target: np.ndarray
     argument: str
     arm: float | None = None
-    joint: bool = False
     known: bool = False
 
 
 def cross_fitted(parts: Sequence[Nuisance], study: Study, folds: np.ndarray, n_jobs: int | None) -> list[np.ndarray]:
     """Predictions of each target for all rows, by models fitted to the rows of other folds (and of one arm).
 
-    Those of a joint model have the shape (2, n): without and with treatment.
-
     Models of this package are fitted side by side, with the threads shared out among them: one model for each thread
     waits for no other, where several threads of one model wait for each other at every split. Their bits do not depend
     on it.
     """
-    out = [np.empty((2, study.n_rows) if part.joint else study.n_rows) for part in parts]
+    out = [np.empty(study.n_rows) for _ in parts]
     tasks = [(j, k) for j in range(len(parts)) for k in range(int(folds.max()) + 1)]
     work = _WORK_PER_CELL * study.n_rows * study.X.shape[1]
 
@@ -179,14 +175,7 @@ def cross_fitted(parts: Sequence[Nuisance], study: Study, folds: np.ndarray, n_j
         (j, k), part = task, parts[task[0]]
         inside = folds == k
         train = ~inside if part.arm is None else ~inside & (study.t == part.arm)
-        if not inside.any():
-            return
-        if part.joint:
-            both = replace(study, X=with_treatment(study.X, study.t))
-            model = fitted(part.make(threads), both, part.target, train, part.argument)
-            for arm in (0, 1):
-                out[j][arm, inside] = predicted(model, with_treatment(study.X[inside], arm))
-        else:
+        if inside.any():
             model = fitted(part.make(threads), study, part.target, train, part.argument)
             out[j][inside] = predicted(model, study.X[inside])
 

@@ -55,9 +55,7 @@ class TreatmentEffect(EffectResults):
     treatment_column : int or str, default=-1
         The column of X that is the treatment where `fit` gets none: a position, or a name in a data frame.
     outcome_model : {"linear", "boosting", "forest", "logistic"} or estimator, optional
-        Model of the outcome given the covariates; None is "linear". A classifier gives the probability of y = 1. For
-        cross-fitted scores "boosting" and "forest" learn both arms by one model with the treatment among its columns,
-        the others each arm by a model of its own.
+        Model of the outcome given the covariates; None is "linear". A classifier gives the probability of y = 1.
     propensity_model : {"logistic", "boosting", "forest"} or classifier, optional
         Model of the treatment given the covariates; None is "logistic", without a penalty. "boosting" ends when it no
         longer improves on a tenth of the rows. For a numeric treatment a regressor, by default "linear".
