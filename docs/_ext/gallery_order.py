@@ -22,6 +22,7 @@ ORDER = [
     "plot_topics_by_parts.py",
     "plot_topics_of_documents.py",
     "plot_odd_and_even.py",
+    "plot_dates.py",
     "plot_recommendations.py",
     "plot_swiss_roll.py",
     "plot_unmixing_sounds.py",

@@ -271,14 +271,18 @@ from .nets import (
     BERTClassifier as BERTClassifier,
     CharacterModel as CharacterModel,
     ConvNetClassifier as ConvNetClassifier,
+    ImageCaptioner as ImageCaptioner,
+    MemoryQA as MemoryQA,
     MLPClassifier as MLPClassifier,
     MLPRegressor as MLPRegressor,
     ObjectDetector as ObjectDetector,
     Segmenter as Segmenter,
+    Seq2Seq as Seq2Seq,
     SequenceClassifier as SequenceClassifier,
     SequenceRegressor as SequenceRegressor,
     SequenceTagger as SequenceTagger,
     Transformer as Transformer,
+    VisualQA as VisualQA,
 )
 from .select import (
     BackwardSelection as BackwardSelection,

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from epicycle.nets import examples
 from epicycle.nets._tangent_kernel import tangent_kernel
+from epicycle.nets.attention import ImageCaptioner, MemoryQA, Seq2Seq, VisualQA
 from epicycle.nets.language import BERT, GPT, BERTClassifier, Transformer
 from epicycle.nets.mlp import MLPClassifier, MLPRegressor
 from epicycle.nets.sequences import CharacterModel, SequenceClassifier, SequenceRegressor, SequenceTagger
@@ -19,14 +20,18 @@ __all__ = [
     "CharacterModel",
     "ConvNetClassifier",
     "Detections",
+    "ImageCaptioner",
     "MLPClassifier",
     "MLPRegressor",
+    "MemoryQA",
     "ObjectDetector",
     "Segmenter",
+    "Seq2Seq",
     "SequenceClassifier",
     "SequenceRegressor",
     "SequenceTagger",
     "Transformer",
+    "VisualQA",
     "examples",
     "tangent_kernel",
 ]

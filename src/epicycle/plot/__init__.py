@@ -17,6 +17,7 @@ from epicycle.core._plot_style import (
     short,
     styled,
 )
+from epicycle.plot._attention import attention
 from epicycle.plot._classification import calibration, confusion, precision_recall, roc
 from epicycle.plot._dendrogram import dendrogram
 from epicycle.plot._drawing import Drawing
@@ -30,6 +31,7 @@ __all__ = [
     "CYCLE",
     "STYLE",
     "Drawing",
+    "attention",
     "axes_of",
     "band",
     "bars",
