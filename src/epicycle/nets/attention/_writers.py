@@ -15,6 +15,7 @@ from epicycle.nets.sequences._recurrent import CELLS, RECURRENT_DOCS
 from epicycle.nets.sequences._tokens import END, PADDING, as_token_lists, build_vocabulary, decode, encode_all
 from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
 from epicycle.optim import Loss, Multinomial
+from epicycle.stats._binomial import largest_rate
 
 WRITER_PARAMETERS: Mapping[str, Domain] = {
     **NET_PARAMETERS,
@@ -175,14 +176,12 @@ class TextWriter(NetEstimator):
 
     def _bound(self, module: Any, held: Any, n_looks: int) -> tuple[int, int, float] | None:
         """On texts that are not written to the letter."""
-        from epicycle.nets._evidence import bound_of_errors
-
         if held is None:
             return None
         written = self._written(module, held, forced=True)
         wanted = [row.tolist() for row in self._last_column(held)]
         errors = sum(found != row[1:-1] for found, row in zip(written, wanted, strict=True))
-        return errors, len(wanted), bound_of_errors(errors, len(wanted), 0.05 / max(n_looks, 1))
+        return errors, len(wanted), largest_rate(errors, len(wanted), 0.05 / max(n_looks, 1))
 
     @staticmethod
     def _last_column(rows: Any) -> list[np.ndarray]:
