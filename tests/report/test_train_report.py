@@ -226,3 +226,27 @@ def test_two_runs_side_by_side(tmp_path, capsys):
     assert [one["name"] for one in record["comparison"]["runs"]] == ["straight", "boosted"]
     assert main(["report", "--compare", str(tmp_path), runs[0]]) == 2
     assert "expected the folder of a run" in capsys.readouterr().err
+
+
+def test_only_what_was_scored_is_ranked_and_counted():
+    """By rows and folds first: scores on two folds and on five cannot be compared."""
+    rows = [
+        {"name": "a", "method": "A", "score_mean": 0.8, "rows": 100, "n_folds": 5, "status": "chosen"},
+        {"name": "b", "method": "B", "score_mean": 0.9, "rows": 100, "n_folds": 2, "status": "out of time"},
+        {"name": "c", "method": "C", "score_mean": 0.7, "rows": 100, "n_folds": 5, "status": "finished"},
+        {"name": "d", "method": "D", "score_mean": None, "n_folds": 0, "status": "stopped after 9 s: too slow"},
+    ]
+    given = {"leaderboard": rows, "best": "a", "metric": {"name": "accuracy", "label": "accuracy"}}
+    page = report.html({**given, "data": {"target": "y", "rows": 125}})
+    words = "".join(parsed(page).texts)
+    assert "is the best of 3 candidates" in words
+    assert "1 without a score (stopped after 9 s: too slow): D." in words
+    board = page[page.index('id="models"') :]
+    assert board.index(">c<") < board.index(">b<")
+
+
+def test_numbers_are_written_as_people_write_them():
+    from epicycle.report._plain import brief
+
+    found = [brief(value) for value in (0.05, 14_400.0, 28.5, 1e-7, 3, None, -0.1, 1234567.0, 14_452.7)]
+    assert found == ["0.05", "14,400", "28.5", "1e-7", "3", "–", "-0.1", "1,234,567", "14,453"]

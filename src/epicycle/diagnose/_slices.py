@@ -26,6 +26,7 @@ from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._frames import is_frame
 from epicycle.diagnose._row_losses import losses_of_rows
 from epicycle.report._finding import Finding
+from epicycle.report._plain import brief
 from epicycle.select._inputs import CROSS_VALIDATION_DOCS, Rows, check_model, checked_rows, take
 from epicycle.tree import DecisionTreeRegressor
 from epicycle.tree.cart._export import question
@@ -341,9 +342,9 @@ def _verdict(found: list[dict[str, Any]], loss: float, metric: str) -> tuple[str
     if worse:
         s = worse[0]
         verdict = (
-            f"The errors are where {s['slice']}: mean {metric.replace('_', ' ')} {s['loss']:.3g} there, "
-            f"{s['above_rest']:.3g} above the rest (between {s['lower']:.3g} and {s['upper']:.3g}), on {s['rows']} "
-            f"rows that make up {s['share_of_loss']:.0%} of the total loss."
+            f"The errors are where {s['slice']}: mean {metric.replace('_', ' ')} {brief(s['loss'], 3)} there, "
+            f"{brief(s['above_rest'], 3)} above the rest (between {brief(s['lower'], 3)} and {brief(s['upper'], 3)}), "
+            f"on {s['rows']} rows that make up {s['share_of_loss']:.0%} of the total loss."
         )
         if len(worse) > 1:
             verdict += f" {len(worse) - 1} more slice{'s are' if len(worse) > 2 else ' is'} worse than the rest."
@@ -352,7 +353,7 @@ def _verdict(found: list[dict[str, Any]], loss: float, metric: str) -> tuple[str
             "add features, or rows, that distinguish such cases; or a separate model for them",
         )
     verdict = (
-        f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {loss:.3g}, and "
+        f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {brief(loss, 3)}, and "
         f"the differences between {len(found)} slices are within the noise."
     )
     return verdict, ()

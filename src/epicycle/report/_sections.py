@@ -167,7 +167,8 @@ def models(record: dict[str, Any]) -> Html | None:
         size = [-(number(rows[i].get(key)) or 0.0) for key in ("rows", "n_folds")]
         return (i != best, score is None, *size, sign * (score or 0.0), i)
 
-    order = sorted(range(len(rows)), key=place)
+    known = [i for i in range(len(rows)) if number(rows[i].get("score_mean")) is not None]
+    order = sorted(known or range(len(rows)), key=place)
     kept = order[:_LEADERBOARD]
     heads = [
         "",
@@ -214,9 +215,25 @@ def models(record: dict[str, Any]) -> Html | None:
         if record.get("interrupted")
         else None,
         table(heads, lines, numeric=(0, 2, 3, 5, 6), label="leaderboard", marked=0 if best is not None else None),
-        more(len(rows) - len(kept), "models"),
+        more(len(order) - len(kept), "models"),
+        _without_score([rows[i] for i in range(len(rows)) if i not in set(order)]),
         _grid(search),
     )
+
+
+def _without_score(rows: list[dict[str, Any]]) -> Html | None:
+    """The candidates that have no score, in a line for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        reasons.setdefault(text(row.get("status") or "no score", 120), []).append(
+            text(row.get("method") or row.get("name"), 40)
+        )
+    lines = []
+    for why, names in list(reasons.items())[:8]:
+        once = list(dict.fromkeys(names))
+        listed = ", ".join(once[:8]) + (", ..." if len(once) > 8 else "")
+        lines.append(tag("p", f"{len(names):,} without a score ({why}): {listed}.", class_="quiet tight"))
+    return joined(lines) if lines else None
 
 
 def _score_span(rows: list[dict[str, Any]], kept: list[int], base: float | None) -> tuple[float, float]:

@@ -66,9 +66,10 @@ function explain(found, parent) {
   const table = element("table", parent);
   const most = Math.max(...found.contributions.map(c => Math.abs(c.value)), 1e-300);
   for (const c of found.contributions.slice(0, 20)) {
+    const small = Math.abs(c.value) < 1e-4 * most;
     const line = element("tr", table);
     element("td", line, c.field);
-    element("td", line, (c.value > 0 ? "+" : "") + shown(c.value), "n");
+    element("td", line, small ? "0" : (c.value > 0 ? "+" : "") + shown(c.value), "n");
     const track = element("div", element("td", line, undefined, "bar"), undefined, "track");
     const part = element("i", track, undefined, c.value > 0 ? "plus" : "minus");
     const size = 50 * Math.abs(c.value) / most;
@@ -105,7 +106,8 @@ def form_page(name: str, schema: RowSchema, target: str | None) -> tuple[str, st
     """The page, and the content security policy that goes with it: only its own style and script."""
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{_digest(_SCRIPT)}'; connect-src 'self'; form-action 'none'; base-uri 'none'"
+        f"script-src 'sha256-{_digest(_SCRIPT)}'; img-src data:; connect-src 'self'; form-action 'none'; "
+        "base-uri 'none'"
     )
     what = f"Predict {text(target, 60)}" if target else "Predict a row"
     head = [
