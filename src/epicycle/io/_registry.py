@@ -114,6 +114,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Summary": ("epicycle.stats._summary", "Summary", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
+    "epicycle.search.AlphaZero": ("epicycle.search.alpha_zero._alpha_zero", "AlphaZero", _OWN),
     "epicycle.training.LevelMeans": ("epicycle.automl.tables._level_means", "LevelMeans", _OWN),
     "epicycle.training.TextFeatures": ("epicycle.automl.tables._text_features", "TextFeatures", _DATACLASS),
     "epicycle.text.WordVectors": ("epicycle.text.words._word_vectors", "WordVectors", _OWN),

@@ -1,5 +1,6 @@
 """Games: rules, searches of their trees, equilibria."""
 
+from epicycle.search.alpha_zero._alpha_zero import AlphaZero
 from epicycle.search.equilibrium._cfr import CFR
 from epicycle.search.equilibrium._self_play import SelfPlay
 from epicycle.search.games._board_games import ConnectFour, Go, Othello, TicTacToe
@@ -13,6 +14,7 @@ from epicycle.search.trees._play_match import MatchResult, play_match
 __all__ = [
     "CFR",
     "MCTS",
+    "AlphaZero",
     "ConnectFour",
     "Game",
     "Go",

@@ -1,0 +1,388 @@
+r"""`AlphaZero`: a network learns from searches that it guides.
+
+Searches turn probabilities p and values v of the network into better ones: shares of visits :math:`\pi`, and results z
+of games that are played by them. The network is fitted to both,
+
+.. math:: \ell = (z - v)^2 - \sum_a \pi_a \log p_a ,
+
+and guides the next games (Silver et al. 2017).
+"""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import NotFittedError, ParameterError
+from epicycle.core._history import History
+from epicycle.core._parameters import SHARED_PARAMETERS, InstanceOf, Integer, Real, check_parameter
+from epicycle.core._random import Seed, seed_of, stream
+from epicycle.core._saved import Saved
+from epicycle.core.estimator import in_catalogue
+from epicycle.nets.training._torch import require_torch
+from epicycle.search.alpha_zero._parallel_games import Record, SearchSettings, play_games
+from epicycle.search.games._board_games import NATIVE_GAMES, Go
+from epicycle.search.games._game import Game
+from epicycle.search.trees._mcts import MCTS, MCTSResult
+
+if TYPE_CHECKING:
+    from epicycle.search.alpha_zero._policy_value_net import Network
+
+Array = np.ndarray
+_DOMAINS = {
+    "game": InstanceOf(Game),
+    "channels": Integer(minimum=1),
+    "blocks": Integer(minimum=0),
+    "simulations": Integer(minimum=2),
+    "exploration": Real(0, inclusive=False),
+    "noise": Real(0, inclusive=False),
+    "noise_share": Real(0, 1),
+    "temperature_moves": Integer(minimum=0),
+    "games": Integer(minimum=1),
+    "steps": Integer(minimum=1),
+    "batch_size": Integer(minimum=2),
+    "buffer_size": Integer(minimum=2),
+    "learning_rate": Real(0, inclusive=False),
+    "weight_decay": Real(0),
+    "playout_share": Real(0, 1),
+    "gate": Real(0, 1),
+    "gate_games": Integer(minimum=0),
+    "random_state": SHARED_PARAMETERS["random_state"],
+}
+_COLUMNS = ("policy_loss", "value_loss", "moves", "gate_score", "accepted", "elo", "positions", "seconds")
+
+
+@in_catalogue("search", "G12", certificate="none")
+class AlphaZero(Saved):
+    """Learner of a game by self-play: Monte-Carlo search with a network for policy and value, fitted to its searches.
+
+    An iteration plays `games` games at once with the best network so far, fits a candidate to positions of recent
+    games, each seen under a random symmetry, and lets the candidate replace the best one where it scores at least
+    `gate` in `gate_games` games against it. Needs the extra `deep` (torch).
+
+    Parameters
+    ----------
+    game : Game
+        Rules, with `encode`.
+    channels, blocks : int, default=32, 2
+        Width of the network, and its number of residual blocks.
+    simulations : int, default=64
+        Simulations of each search.
+    exploration : float, default=1.5
+        The constant of PUCT.
+    noise, noise_share : float, default=1.0, 0.25
+        Parameter of the Dirichlet noise at the root, and its share of the prior; not in `act`.
+    temperature_moves : int, default=8
+        Moves at the start of a game that are drawn in proportion to visits.
+    games : int, default=64
+        Games of an iteration.
+    steps, batch_size : int, default=100, 128
+        Updates of an iteration, and positions in each.
+    buffer_size : int, default=20_000
+        Positions that are kept, the most recent ones.
+    learning_rate, weight_decay : float, default=2e-3, 1e-4
+        Of AdamW.
+    playout_share : float, default=0
+        Weight of a random playout beside the value of the network, as in AlphaGo.
+    gate : float, default=0.5
+        Score from which on a candidate is accepted.
+    gate_games : int, default=0
+        Games between candidate and best network; 0 accepts all candidates.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Number of iterations so far.
+    history_ : History
+        Of each iteration the losses, moves in a game, score of the candidate, whether it was accepted, Elo relative to
+        the first network, positions so far, and seconds.
+    certificate_ : Certificate
+        There is none: self-play proves nothing; matches measure the strength.
+
+    Examples
+    --------
+    >>> from epicycle.search import AlphaZero, TicTacToe
+    >>> game = TicTacToe()
+    >>> learner = AlphaZero(game, simulations=25, games=16, steps=20, random_state=0).learn(2)
+    >>> learner.act(game.position([0, 3, 1, 4]))
+    2
+    """
+
+    history_: History
+    certificate_: Certificate
+    n_iter_: int
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        channels: int = 32,
+        blocks: int = 2,
+        simulations: int = 64,
+        exploration: float = 1.5,
+        noise: float = 1.0,
+        noise_share: float = 0.25,
+        temperature_moves: int = 8,
+        games: int = 64,
+        steps: int = 100,
+        batch_size: int = 128,
+        buffer_size: int = 20_000,
+        learning_rate: float = 2e-3,
+        weight_decay: float = 1e-4,
+        playout_share: float = 0.0,
+        gate: float = 0.5,
+        gate_games: int = 0,
+        random_state: Seed = None,
+    ) -> None:
+        self.game, self.channels, self.blocks = game, channels, blocks
+        self.simulations, self.exploration, self.noise, self.noise_share = simulations, exploration, noise, noise_share
+        self.temperature_moves, self.games, self.steps, self.batch_size = temperature_moves, games, steps, batch_size
+        self.buffer_size, self.learning_rate, self.weight_decay = buffer_size, learning_rate, weight_decay
+        self.playout_share, self.gate, self.gate_games, self.random_state = (
+            playout_share,
+            gate,
+            gate_games,
+            random_state,
+        )
+        for name, domain in _DOMAINS.items():
+            check_parameter("AlphaZero", name, getattr(self, name), domain)
+        self._rows: list[tuple[float, ...]] = []
+        self.n_iter_ = 0
+
+    def __repr__(self) -> str:
+        return f"AlphaZero({self.game!r}, {self.n_iter_} iterations)"
+
+    # ------------------------------------------------------------------------------------------- learning
+
+    def learn(self, iterations: int) -> AlphaZero:
+        """Play and learn; a second call goes on, with the same bits as one long call.
+
+        What was learnt in finished iterations stays when a call is interrupted.
+
+        Parameters
+        ----------
+        iterations : int
+            Number of iterations.
+        """
+        check_parameter("AlphaZero.learn", "iterations", iterations, Integer(minimum=1))
+        self._begin()
+        for _ in range(iterations):
+            self._iterate()
+        return self
+
+    def _begin(self) -> None:
+        if self.n_iter_ > 0:
+            return
+        require_torch("AlphaZero")
+        self._seed = seed_of(self.random_state)
+        planes = np.asarray(self.game.encode(self.game.initial_state())).shape
+        self._shape = {
+            "planes": tuple(int(n) for n in planes),
+            "n_actions": int(self.game.n_actions),
+            "channels": int(self.channels),
+            "blocks": int(self.blocks),
+        }
+        self._best, self._candidate = self._network(), self._network()
+        empty = (0, *planes), (0, self.game.n_actions), (0,)
+        self._buffer = tuple(np.empty(shape, dtype=np.float32) for shape in empty)
+
+    def _network(self) -> Network:
+        from epicycle.search.alpha_zero._policy_value_net import Network
+
+        return Network(self._shape, self._seed, float(self.learning_rate), float(self.weight_decay))
+
+    def _iterate(self) -> None:
+        began = perf_counter()
+        number = self.n_iter_
+        best = self._best.evaluate
+        records = play_games(self.game, [(best, best)] * self.games, self._settings(), self._seed, ("self", number))
+        buffer = tuple(
+            np.concatenate([old, new])[-self.buffer_size :]
+            for old, new in zip(self._buffer, _positions(records), strict=True)
+        )
+        before = self._candidate.weights(), self._candidate.memory()
+        try:
+            losses = self._fit(buffer, stream(self._seed, "fit", number))
+            score = self._gate_score(number)
+        except BaseException:  # an interrupted iteration leaves no trace
+            self._candidate.load(before[0])
+            self._candidate.remember(before[1])
+            raise
+        accepted = self.gate_games == 0 or score >= self.gate
+        elo = self._rows[-1][5] if self._rows else 0.0
+        if accepted:
+            elo += 0.0 if self.gate_games == 0 else _elo(score, self.gate_games)
+            self._best.load(self._candidate.weights())
+        moves = float(np.mean([len(record.moves) for record in records]))
+        played = (self._rows[-1][6] if self._rows else 0.0) + sum(len(record.moves) for record in records)
+        self._buffer = buffer
+        self._rows.append((*losses, moves, score, float(accepted), elo, played, perf_counter() - began))
+        self.n_iter_ += 1
+        self._conclude()
+
+    def _settings(self, *, arena: bool = False) -> SearchSettings:
+        return SearchSettings(
+            simulations=int(self.simulations),
+            exploration=float(self.exploration),
+            noise=float(self.noise),
+            noise_share=0.0 if arena else float(self.noise_share),
+            temperature_moves=min(4, int(self.temperature_moves)) if arena else int(self.temperature_moves),
+            playout_share=float(self.playout_share),
+        )
+
+    def _fit(self, buffer: tuple[Array, ...], random: Any) -> tuple[float, float]:
+        """Updates of the candidate; the mean losses."""
+        planes, policies, results = buffer
+        cells, moves = self._symmetries(planes.shape[2:])
+        found = []
+        for _ in range(self.steps):
+            rows = random.integers(len(planes), size=min(self.batch_size, len(planes)))
+            which = random.integers(len(cells), size=len(rows))
+            flat = planes[rows].reshape(len(rows), planes.shape[1], -1)
+            turned = np.take_along_axis(flat, cells[which][:, None, :], axis=2).reshape(planes[rows].shape)
+            policy = np.take_along_axis(policies[rows], moves[which], axis=1)
+            found.append(self._candidate.step(turned, policy, results[rows]))
+        return (float(np.mean([a for a, _ in found])), float(np.mean([b for _, b in found])))
+
+    def _symmetries(self, board: tuple[int, ...]) -> tuple[Array, Array]:
+        """For each symmetry, where the cells and the moves come from."""
+        n = board[0] * board[1]
+        pairs = self.game.symmetries(np.arange(n).reshape(1, *board), np.arange(self.game.n_actions))
+        cells = np.stack([np.asarray(planes).reshape(n) for planes, _ in pairs])
+        return cells, np.stack([np.asarray(policy) for _, policy in pairs])
+
+    def _gate_score(self, number: int) -> float:
+        """Score of the candidate against the best network, which take turns to begin."""
+        if self.gate_games == 0:
+            return math.nan
+        new, old = self._candidate.evaluate, self._best.evaluate
+        pairs = [(new, old) if i % 2 == 0 else (old, new) for i in range(self.gate_games)]
+        records = play_games(self.game, pairs, self._settings(arena=True), self._seed, ("gate", number))
+        results = [record.result * (1 if i % 2 == 0 else -1) for i, record in enumerate(records)]
+        return float(np.mean([(np.sign(result) + 1) / 2 for result in results]))
+
+    def _conclude(self) -> None:
+        self.history_ = History(**dict(zip(_COLUMNS, np.array(self._rows).T, strict=True)))
+        meaning = "self-play proves nothing; play_match measures the strength"
+        self.certificate_ = Certificate("none", math.nan, 0.0, meaning)
+
+    # ------------------------------------------------------------------------------------------- afterwards
+
+    def evaluate(self, state: Any) -> tuple[Array, float]:
+        """Probabilities of the moves and value for the player who moves, by the network alone.
+
+        Parameters
+        ----------
+        state : object
+            State in which a player moves.
+
+        Returns
+        -------
+        policy : array (n_actions,)
+        value : float
+        """
+        self._check_learnt()
+        legal = np.zeros((1, self.game.n_actions), dtype=bool)
+        legal[0, self.game.legal_moves(state)] = True
+        policy, value = self._best.evaluate(self.game.encode(state)[None], legal)
+        return policy[0], float(value[0])
+
+    def search(self, state: Any = None, *, simulations: int | None = None) -> MCTSResult:
+        """Search guided by the network, without noise.
+
+        Parameters
+        ----------
+        state : optional
+            Where to search from; by default the start.
+        simulations : int, optional
+            By default those of the learner.
+
+        Returns
+        -------
+        MCTSResult
+        """
+        return self._player(simulations).search(state)
+
+    def act(self, state: Any = None) -> int:
+        """Move of a search.
+
+        Parameters
+        ----------
+        state : optional
+            Where to move; by default at the start.
+
+        Returns
+        -------
+        int
+        """
+        return self.search(state).action
+
+    def _player(self, simulations: int | None) -> MCTS:
+        self._check_learnt()
+        return MCTS(
+            self.game,
+            simulations=self.simulations if simulations is None else simulations,
+            exploration=self.exploration,
+            evaluator=self._best.evaluate,
+            playout_share=self.playout_share,
+            random_state=self._seed,
+        )
+
+    def _check_learnt(self) -> None:
+        if self.n_iter_ == 0:
+            raise NotFittedError("AlphaZero has not learnt yet; call learn(iterations)")
+
+    # ------------------------------------------------------------------------------------------- files
+
+    def __epi_state__(self) -> dict[str, Any]:
+        self._check_learnt()
+        name = next((key for key, cls in NATIVE_GAMES.items() if type(self.game) is cls), None)
+        if name is None:
+            raise ParameterError(
+                f"AlphaZero.save: the rules of {type(self.game).__name__} are code, which files do not hold; expected "
+                f"one of {', '.join(cls.__name__ for cls in NATIVE_GAMES.values())}"
+            )
+        options = {"size": self.game.size, "komi": self.game.komi} if isinstance(self.game, Go) else {}
+        return {
+            "game": {"name": name, **options},
+            "parameters": {key: getattr(self, key) for key in _DOMAINS if key not in ("game", "random_state")},
+            "seed": self._seed,
+            "rows": np.array(self._rows),
+            "buffer": list(self._buffer),
+            "best": self._best.weights(),
+            "candidate": self._candidate.weights(),
+            "optimizer": self._candidate.memory(),
+        }
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        options = dict(state["game"])
+        game = NATIVE_GAMES[options.pop("name")](**options)
+        self.__init__(game, random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
+        self._begin()
+        self._best.load(state["best"])
+        self._candidate.load(state["candidate"])
+        self._candidate.remember(state["optimizer"])
+        self._buffer = tuple(state["buffer"])
+        self._rows = [tuple(float(x) for x in row) for row in state["rows"]]
+        self.n_iter_ = len(self._rows)
+        self._conclude()
+
+
+def _positions(records: list[Record]) -> tuple[Array, Array, Array]:
+    """Planes, policies and results for the player who moves, of all positions."""
+    results = [r.result * (1.0 if player == 0 else -1.0) for r in records for player in r.players]
+    return (
+        np.stack([planes for r in records for planes in r.planes]),
+        np.stack([policy for r in records for policy in r.policies]),
+        np.array(results, dtype=np.float32),
+    )
+
+
+def _elo(score: float, games: int) -> float:
+    """Difference of ratings that a score stands for; a score of all or nothing counts as half a game less."""
+    held = min(max(score, 0.5 / games), 1 - 0.5 / games)
+    return 400 * math.log10(held / (1 - held))
