@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.arithmetic import ratio
-from benchmarks.task import Data, Implementation, Quality, Solution, Target, Task
+from benchmarks.arithmetic import speedup_over_best_peer
+from benchmarks.task import Data, Implementation, Outcome, Quality, Solution, Target, Task
 from benchmarks.tasks._nets import SEED, cross_entropy, module_scores, plain_loop, timed
 
 LOSS = "loss on new rows, over the smallest"
@@ -101,6 +101,23 @@ def plain_resnet(data: Data) -> Any:
     return module
 
 
+def on_one_thread(fit: Callable[[Data], Any]) -> Callable[[Data], Any]:
+    """The same loop where torch does not divide its work: small layers are faster so."""
+
+    def run(data: Data) -> Any:
+        import torch
+
+        torch.set_num_threads(1)
+        return fit(data)
+
+    return run
+
+
+def over_best_loop(outcomes: Mapping[str, Outcome]) -> float:
+    """Our time over that of the faster of the two plain loops."""
+    return 1.0 / speedup_over_best_peer()(outcomes)
+
+
 def quality(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
     """The loss of each on new rows, relative to the smallest: less 1."""
     losses = {name: cross_entropy(s["scores"], data["y_test"]) for name, s in solutions.items()}
@@ -120,16 +137,18 @@ def task(name: str, title: str, what: str, make: Any, ours: Any, plain: Any) -> 
         title=title,
         description=f"""\
 {what} The peer is the loop that everybody writes: shuffle, gather, forward, backward, step, on all of torch's threads,
-over the same module; ours also keeps the history, gradient norms and evidence. Times are those of the fit without
-imports. At equal quality the mean loss on new rows is within 15% of the smallest; the order of the batches differs.""",
+or on one, over the same module; ours also keeps the history, gradient norms and evidence. Times are those of the fit
+without imports. At equal quality the mean loss on new rows is within 15% of the smallest; the order of the batches
+differs.""",
         make=make,
         implementations=(
             Implementation("plain PyTorch loop", "peer", timed(plain, of_new_rows)),
+            Implementation("plain PyTorch loop, one thread", "peer", timed(on_one_thread(plain), of_new_rows)),
             Implementation("epicycle", "epicycle", timed(lambda data: ours().fit(data["X"], data["y"]), of_new_rows)),
         ),
         quality=quality,
         tolerance=0.15,
-        targets=(Target("time over that of a plain loop", ratio("epicycle", "plain PyTorch loop"), at_most=1.05),),
+        targets=(Target("time over that of the faster plain loop", over_best_loop, at_most=1.05),),
         cap=300.0,
     )
 

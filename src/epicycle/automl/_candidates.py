@@ -221,9 +221,14 @@ _TABLE = (
 )  # fmt: skip
 
 
-def families_for(facts: Any, asked: Any) -> list[Family]:
-    """Methods that suit the data; `asked` restricts them by (prefixes of) their names."""
-    found = [family for family in _TABLE if family.task == facts.task]
+def families_for(facts: Any, asked: Any, seconds: float = 0.0) -> list[Family]:
+    """Methods that suit the data; `asked` restricts them by (prefixes of) their names.
+
+    Networks are among them where the search has enough `seconds`, or where they are asked for.
+    """
+    from epicycle.automl._net_candidates import net_families
+
+    found = [family for family in (*_TABLE, *net_families(facts, seconds, asked)) if family.task == facts.task]
     if asked is not None:
         asked = [asked] if isinstance(asked, str) else list(asked)
         for name in asked:

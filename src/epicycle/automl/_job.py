@@ -91,7 +91,7 @@ class Job:
 
     def run(self) -> TrainingRun:
         evaluation = self._evaluation()
-        families = families_for(evaluation.facts, self.models)
+        families = families_for(evaluation.facts, self.models, self.budget.seconds)
         raw_rows = self._sample_rows()
         raw = self.parts.train.take(pa.array(raw_rows))
         drift, issues = self._compare_parts()
