@@ -19,6 +19,7 @@ from epicycle.linear.lars._least_angle import LeastAngle
 from epicycle.linear.least_squares._direct import _root_of_factor
 from epicycle.linear.least_squares._objective import excess_certificate
 from epicycle.linear.logistic._logistic_regression import _attributes
+from epicycle.recommend import CollaborativeFiltering
 
 
 @pytest.fixture
@@ -27,6 +28,17 @@ def rng():
 
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_a_ranking_needs_no_biases(rng):
+    user, item = rng.integers(0, 20, 600), rng.integers(0, 12, 600)
+    pairs = np.column_stack([user, item])[(user + item) % 2 == 0]  # even users like even items
+    model = CollaborativeFiltering("bpr", n_factors=3, biases=False, max_iter=20, random_state=0).fit(pairs)
+    assert np.isfinite(model.history_.objective).all()
+    assert model.history_.objective[-1] < model.history_.objective[0]
+    s = model.user_factors_ @ model.item_factors_.T
+    _, scores = model.recommend(model.users_[0], 2, exclude_seen=False)
+    assert_allclose(scores, np.sort(s[0])[::-1][:2])
 
 
 def test_shares_of_weights_that_underflow_are_not_drawn(rng):

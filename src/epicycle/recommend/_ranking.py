@@ -102,5 +102,6 @@ def _loss(model: Model, triples: tuple[Array, ...]) -> float:
     k = model.k
     with np.errstate(over="ignore", invalid="ignore"):  # of steps that are too long
         margin = np.einsum("ij,ij->i", model.users[user, :k], model.items[item, :k] - model.items[other, :k])
-        margin += model.items[item, k] - model.items[other, k]
+        if model.bias:
+            margin += model.items[item, k] - model.items[other, k]
         return float(np.mean(np.logaddexp(0.0, -margin)))
