@@ -15,7 +15,7 @@ from epicycle.automl.checks._correlations import rank_correlations
 from epicycle.automl.checks._group_rates import group_rates
 from epicycle.cli import main
 from epicycle.cli._report import curves_of
-from epicycle.exceptions import DataError
+from epicycle.exceptions import DataError, DataFileError
 from epicycle.report._score_tables import class_scores, gain
 from epicycle.report.curves import wilson
 
@@ -250,3 +250,19 @@ def test_numbers_are_written_as_people_write_them():
 
     found = [brief(value) for value in (0.05, 14_400.0, 28.5, 1e-7, 3, None, -0.1, 1234567.0, 14_452.7)]
     assert found == ["0.05", "14,400", "28.5", "1e-7", "3", "–", "-0.1", "1,234,567", "14,453"]
+
+
+def test_a_page_is_printed_by_the_browser_or_refused_before_any_work(tmp_path, capsys, monkeypatch):
+    from epicycle.cli import _pdf
+
+    if any(_pdf.shutil.which(name) for name in _pdf._NAMES):
+        page, target = tmp_path / "page.html", tmp_path / "page.pdf"
+        report.write({"title": "Wine"}, page)
+        _pdf.print_page(page, target, _pdf.browser())
+        assert target.read_bytes().startswith(b"%PDF")
+        with pytest.raises(DataFileError, match="did not print the page"):
+            _pdf.print_page(page, tmp_path / "missing" / "page.pdf", "false")
+    monkeypatch.setattr(_pdf.shutil, "which", lambda name: None)
+    assert main(["train", "iris", "--pdf", "--out", str(tmp_path / "run")]) == 2
+    assert "--pdf: needs Chromium" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
