@@ -89,6 +89,7 @@ FAMILIES = {
     "data._documents": "documents as lines of files",
     "rl.linear._linear_sarsa": "SARSA and Q-learning over features",
     "rl.linear._lstd": "least-squares temporal differences and policy iteration",
+    "rl.policy_search._reinforce": "the policy gradient and its variance",
     "rl._schedules": "numbers that change while an agent learns, and ways to explore",
     "exceptions": "errors and warnings, named by their public module",
     "em._latent_model": "latent models and their expectations",

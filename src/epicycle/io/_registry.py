@@ -137,6 +137,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
 _AGENTS = {
     "tabular": "SARSA DoubleQLearning ExpectedSARSA MonteCarloControl MonteCarloPrediction QLearning TDPrediction",
     "bandits": "Bandit LinUCB",
+    "policy_search": "CrossEntropyMethod Reinforce",
     "linear": "FourierBasis LinearQLearning LinearSARSA TileCoding",
 }
 _SCHEDULES = "EpsilonGreedy ExponentialDecay LinearDecay Softmax UCB VisitDecay"

@@ -11,6 +11,8 @@ from epicycle.rl.linear._fourier_basis import FourierBasis
 from epicycle.rl.linear._linear_sarsa import LinearQLearning, LinearSARSA
 from epicycle.rl.linear._lstd import LSPI, LSTD
 from epicycle.rl.linear._tile_coding import TileCoding
+from epicycle.rl.policy_search._cross_entropy_method import CrossEntropyMethod
+from epicycle.rl.policy_search._reinforce import Reinforce, gradient_variance
 from epicycle.rl.tabular._monte_carlo_control import MonteCarloControl
 from epicycle.rl.tabular._prediction import MonteCarloPrediction, TDPrediction
 from epicycle.rl.tabular._q_learning import DoubleQLearning, QLearning
@@ -25,6 +27,7 @@ __all__ = [
     "Bandit",
     "BanditResult",
     "BernoulliArms",
+    "CrossEntropyMethod",
     "DoubleQLearning",
     "EpsilonGreedy",
     "Evaluation",
@@ -40,8 +43,10 @@ __all__ = [
     "MonteCarloPrediction",
     "NormalArms",
     "QLearning",
+    "Reinforce",
     "Softmax",
     "TDPrediction",
     "TileCoding",
     "VisitDecay",
+    "gradient_variance",
 ]

@@ -86,4 +86,4 @@ def evaluate(
     around = np.inf  # one episode says nothing of the spread
     if episodes > 1:
         around = central_quantile(confidence, episodes - 1) * float(returns.std(ddof=1) / np.sqrt(episodes))
-    return Evaluation(mean, mean - around, mean + around, returns, lengths, truncated, confidence)
+    return Evaluation(mean, mean - around, mean + around, returns, lengths, int(truncated), confidence)
