@@ -16,7 +16,7 @@ import epicycle as ep
 from epicycle import TreatmentEffect
 from epicycle.causal.effects._folds import content_folds, content_keys
 from epicycle.causal.effects._methods import METHODS
-from epicycle.causal.effects._overlap import crump_threshold
+from epicycle.causal.effects._overlap import crump_threshold, region_without_overlap
 from epicycle.causal.effects._study import Study
 from epicycle.exceptions import DataError, DataTypeError, OverlapWarning, ParameterError
 
@@ -488,6 +488,15 @@ def test_a_violation_of_overlap_is_named_with_its_region():
         TreatmentEffect(method="entropy").fit(X, y, treatment=X.age > 40)
     with pytest.raises(DataError, match="balance the covariates"):
         TreatmentEffect(method="cbps").fit(X, y, treatment=X.age > 40)
+
+
+def test_rows_of_hardly_any_weight_have_a_region_too():
+    """Their share of the weight of every leaf of the tree is zero in double precision."""
+    rng = np.random.default_rng(0)
+    X, far = rng.normal(size=(20, 1)), rng.random(20) < 0.3
+    w = np.where(far, 10.0 ** rng.integers(-300, -200, 20), 10.0 ** rng.integers(90, 100, 20))
+    study = Study(X, np.tile([0.0, 1.0], 10), X[:, 0], w, (0, 1), ("a",), True)
+    assert "(0% of" in region_without_overlap(study, far)
 
 
 def test_trimming_by_the_rule_of_crump(study):

@@ -61,7 +61,7 @@ def region_without_overlap(study: Study, far: np.ndarray) -> str:
     leaf = tree.apply(X)
     mass = np.bincount(leaf, study.w)
     share = np.bincount(leaf, study.w * far) / np.where(mass > 0, mass, 1.0)
-    worst = [i for i in rules if share[i] > 0.5] or [int(share.argmax())]
+    worst = [i for i in rules if share[i] > 0.5] or [max(rules, key=lambda i: share[i])]
     return "; ".join(f"{rules[i] or 'all rows'} ({share[i]:.0%} of {mass[i]:g} rows)" for i in worst)
 
 
