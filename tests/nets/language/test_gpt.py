@@ -202,6 +202,21 @@ def test_texts_held_out_end_the_fit_and_choose_the_weights():
     assert losses.min() > math.log(4) - 0.05
 
 
+def test_documents_held_out_are_whole():
+    lines = copies(np.random.default_rng(0), 40)[1]
+    model = GPT(**{**QUICK, "context_length": 16}, early_stopping=True).fit(lines)
+    tokens = [np.r_[model.end_, model._codec().encode(line)] for line in lines]
+    begins = 12 * np.arange(40)
+    kept, held = model._hold_out(TokenWindows([np.r_[np.concatenate(tokens), model.end_]], 16, begins), 0)
+    assert len(kept.tokens) + len(held.tokens) == 12 * 40 + 1 + 4
+    assert kept.begins.tolist() == begins[:36].tolist()
+    batch = next(iter(held.in_order(10)))
+    assert_array_equal(batch.inputs[0], np.array(tokens[36:]))
+    assert (batch.target[:, -1] == model.end_).all()
+    expected = -model.score(lines[36:])
+    assert model._mean_loss(model.module_, held) == pytest.approx(expected, rel=1e-5)
+
+
 def test_a_second_fit_goes_on_with_the_vocabulary_of_the_first():
     text, _ = markov_text(3000, 0)
     model = GPT(**QUICK, warm_start=True).fit(text)

@@ -155,7 +155,8 @@ class GPT(LanguageModel):
         if len(text) < 2:
             raise DataError(f"X: {len(text)} tokens; expected at least 2 to learn what follows what")
         lengths = np.array([len(document) for document in coded])
-        begins = np.cumsum(lengths) - lengths if lengths.max() <= self.context_length else None
+        fit_in = several and lengths.max() <= self.context_length
+        begins = np.cumsum(lengths) - lengths if fit_in else None
         return TokenWindows([text], int(self.context_length), begins)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
@@ -176,7 +177,7 @@ class GPT(LanguageModel):
         return self._with_parts(super()._training_options(rows), self.batch_size * width)
 
     def _hold_out(self, rows: Any, seed: int) -> tuple[Any, Any]:
-        """The first part of the texts, and windows of the last."""
+        """The first part of the texts, and windows of the last part."""
         from epicycle.nets.language._token_windows import TokenWindows
 
         cut = round(len(rows.tokens) * (1 - self.validation_fraction))
@@ -185,9 +186,17 @@ class GPT(LanguageModel):
                 f"validation_fraction={self.validation_fraction:g}: {len(rows.tokens)} tokens are too few to hold some "
                 "out; expected at least 2 in each part"
             )
-        begins = None if rows.begins is None else rows.begins[rows.begins < cut - 1]
-        kept = TokenWindows([rows.tokens[:cut]], rows.context, begins)
-        return kept, TokenWindows([rows.tokens[cut:]], rows.context, most=_VALIDATION_WINDOWS)
+        if rows.begins is None:
+            kept = TokenWindows([rows.tokens[:cut]], rows.context)
+            return kept, TokenWindows([rows.tokens[cut:]], rows.context, most=_VALIDATION_WINDOWS)
+        # whole documents, each read from its beginning to its end as in training
+        last = len(rows.tokens) - 1
+        first = int(np.searchsorted(rows.begins, round(last * (1 - self.validation_fraction))))
+        first = min(max(first, 1), len(rows.begins) - 1)
+        starts = rows.begins[first:]
+        held = [rows.tokens[a : b + 1] for a, b in zip(starts, [*starts[1:], last], strict=True)]
+        kept = TokenWindows([rows.tokens[: starts[0] + 1]], rows.context, rows.begins[:first])
+        return kept, TokenWindows(held, rows.context, most=_VALIDATION_WINDOWS)
 
     def _validate(self, module: Any, held: Any) -> dict[str, float]:
         loss = self._mean_loss(module, held)
