@@ -33,10 +33,10 @@ def test_splice_junctions_are_found():
     with gzip.open(DATA / "dna_splice.csv.gz", "rt") as file:
         rows = list(csv.DictReader(file))
     X, y, new, right = split([row["sequence"] for row in rows], np.array([row["class"] for row in rows]), 0.8)
-    settings = {"hidden_size": 32, "embedding_size": 8, "max_iter": 15, "learning_rate_init": 0.005, "random_state": 0}
-    settings |= {"learning_rate": "cosine", "dropout": 0.3, "weight_decay": 0.05}
-    model = SequenceClassifier("gru", bidirectional=True, pooling="max", analyzer="char", **settings).fit(X, y)
-    assert model.score(new, right) > 0.94  # always "N": 0.52
+    settings = {"hidden_size": 32, "embedding_size": 8, "max_iter": 12, "learning_rate_init": 0.01, "random_state": 0}
+    settings |= {"learning_rate": "cosine", "dropout": 0.2}
+    model = SequenceClassifier("gru", bidirectional=True, analyzer="char", **settings).fit(X, y)
+    assert model.score(new, right) > 0.9  # always "N": 0.52
 
 
 @needs("spoken_digits.npz")
