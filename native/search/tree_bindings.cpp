@@ -37,16 +37,22 @@ void bind_tree_search(nb::module_ &m) {
             for (const nb::handle held : trees) all.push_back(&tree_of(nb::cast<nb::capsule>(held)));
             const int size = std::min(team(threads), static_cast<int>(all.size()));
             const auto n = static_cast<std::ptrdiff_t>(all.size());
-            constexpr std::int64_t PIECE = 2048;  // some milliseconds: between pieces there is a look at the clock
+            // Between pieces there is a look at the clock: some hundredths of a second each, whatever the game, so that
+            // threads seldom wait for each other. The trees do not depend on the pieces.
+            std::int64_t piece = 256;
             nb::gil_scoped_release nogil;
             const Interrupts poll;
+            using Seconds = std::chrono::duration<double>;
             const auto began = Interrupts::Clock::now();
-            for (std::int64_t done = 0; done < simulations; done += PIECE) {
-                const std::int64_t now = std::min(PIECE, simulations - done);
+            for (std::int64_t done = 0, now; done < simulations; done += now) {
+                const auto started = Interrupts::Clock::now();
+                now = std::min(piece, simulations - done);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(size) if (size > 1)
                 for (std::ptrdiff_t i = 0; i < n; ++i) all[static_cast<std::size_t>(i)]->simulate(now, c);
                 if (std::all_of(all.begin(), all.end(), [](const TreeSearch *tree) { return tree->settled(); })) break;
-                if (std::chrono::duration<double>(Interrupts::Clock::now() - began).count() > seconds) break;
+                const auto ended = Interrupts::Clock::now();
+                if (Seconds(ended - began).count() > seconds) break;
+                if (Seconds(ended - started).count() < 0.02) piece *= 2;
                 poll();
             }
         },

@@ -52,11 +52,13 @@ struct TreeSearch {
     virtual int waiting() const = 0;
 };
 
+// Trees that grow on several threads keep off each other's cache lines, hence the alignment and the room for the path.
 template <class G>
-class GameTree final : public TreeSearch {
+class alignas(128) GameTree final : public TreeSearch {
 public:
     GameTree(const G &root, std::uint64_t seed, bool solver, std::size_t most_nodes)
         : root_(root), generator_{seed}, solver_(solver), most_(most_nodes) {
+        path_.reserve(static_cast<std::size_t>(G::LONGEST) + 64);
         nodes_.push_back(Node{});
         if (root.over()) nodes_[0].proven = static_cast<std::int8_t>(for_mover_into(root, root.result()));
     }
