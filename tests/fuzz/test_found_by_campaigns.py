@@ -570,3 +570,10 @@ def test_sums_of_kernel_values_that_overflow_are_refused(rng):
     model = ep.SVC(kernel="poly", degree=1e3, gamma=1.0, coef0=0.0).fit(X, y)
     with pytest.raises(DataError, match="not finite for some rows"):
         model.decision_function(1e3 * X)
+
+
+def test_products_of_a_process_by_conjugate_gradients_that_overflow_are_refused(rng):
+    X, y = rng.normal(size=(6, 1)), 1e100 * rng.normal(size=6)
+    model = ep.GaussianProcessRegressor(mean="constant", method="cg")
+    with pytest.raises(DataError, match="overflow"):
+        model.fit(X, y, sample_weight=[1e-300, 1e-300, 1e-300, 0, 1, 1e-300])

@@ -93,7 +93,9 @@ class CovarianceOperator:
     def precondition(self, U: np.ndarray) -> np.ndarray:
         """P^-1 U."""
         scaled = U / self.D[:, None]
-        return np.asarray(scaled - self._RD.T @ scipy.linalg.cho_solve(self._inner, self.R @ scaled))
+        # Products that overflow are refused by the solve, in words.
+        inner = scipy.linalg.cho_solve(self._inner, self.R @ scaled, check_finite=False)
+        return np.asarray(scaled - self._RD.T @ inner)
 
     def draw(self, e: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Draws of N(0, P) from standard normal e (n, s) and f (at least rank, s)."""
