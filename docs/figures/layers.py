@@ -6,7 +6,7 @@ FLOORS = [
     ("cli", "the command epicycle", "tools"),
     ("automl, diagnose, select", "the training command, diagnoses, selection and validation", "tools"),
     ("online, plot, theory, report", "online evaluation, figures, bounds, reports", "tools"),
-    ("rl", "agents that learn by acting, in the processes and simulators of control", "methods"),
+    ("rl, search", "agents that learn by acting, in the worlds of control; games", "methods"),
     ("causal, control", "learning what actions do: any family below is a part of them", "methods"),
     ("anomaly", "rows unlike the others: trees, neighbours, mixtures", "methods"),
     ("discriminant, ensemble, manifold,\nmixture, recommend, text", "families that use those below", "methods"),
