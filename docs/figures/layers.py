@@ -9,7 +9,11 @@ FLOORS = [
     ("rl, search", "agents that learn by acting, in the worlds of control; games", "methods"),
     ("causal, control", "learning what actions do: any family below is a part of them", "methods"),
     ("anomaly", "rows unlike the others: trees, neighbours, mixtures", "methods"),
-    ("discriminant, ensemble, manifold,\nmixture, recommend, text", "families that use those below", "methods"),
+    (
+        "discriminant, ensemble, generative,\nmanifold, mixture, recommend, text",
+        "families that use those below",
+        "methods",
+    ),
     (
         "bayes, cluster, decomposition, gp,\nhmm, kernel, linear, naive_bayes,\nneighbors, nets, svm, tree",
         "one package a family; none imports another",

@@ -16,6 +16,7 @@ from . import (
     engine as engine,
     ensemble as ensemble,
     exceptions as exceptions,
+    generative as generative,
     gp as gp,
     hmm as hmm,
     io as io,

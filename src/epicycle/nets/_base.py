@@ -238,7 +238,7 @@ class NetEstimator(Estimator):
         losses, total, weight = self._row_losses(), 0.0, 0.0
         with torch.no_grad():
             for batch in rows.in_order(self._prediction_batch()):
-                values = losses(module, batch.to(_device_of(module))).double().cpu()
+                values = losses(module, batch.to(device_of(module))).double().cpu()
                 w = torch.ones_like(values) if batch.weight is None else batch.weight.double()
                 total, weight = total + float(values @ w), weight + float(w.sum())
         return total / weight
@@ -248,7 +248,7 @@ class NetEstimator(Estimator):
         from epicycle.nets.training._gradients import Gradients
 
         gradients = Gradients(
-            module, self._row_losses(), options, mean_weight=rows.mean_weight, seed=seed, device=_device_of(module)
+            module, self._row_losses(), options, mean_weight=rows.mean_weight, seed=seed, device=device_of(module)
         )
         gradients.scaler = None
         total: Any = None
@@ -381,7 +381,7 @@ class NetEstimator(Estimator):
         """Outputs of the module for rows, in order, as one array."""
         from epicycle.nets.training._prediction import outputs
 
-        return outputs(module, rows, self._prediction_batch(), _device_of(module))
+        return outputs(module, rows, self._prediction_batch(), device_of(module))
 
 
 def _joined(first: History, second: History) -> History:
@@ -396,5 +396,6 @@ def _joined(first: History, second: History) -> History:
     )
 
 
-def _device_of(module: Any) -> Any:
+def device_of(module: Any) -> Any:
+    """The device of a module's weights."""
     return next(module.parameters()).device

@@ -24,7 +24,7 @@ from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 from epicycle.nets.training._batches import MiniBatch, Rows
 from epicycle.nets.training._gradients import Gradients, RowLosses
-from epicycle.nets.training._optimizers import make_optimizer, optimizer_state, restore_optimizer
+from epicycle.nets.training._optimizers import make_optimizer, optimizer_state, restore_optimizer, set_rates
 from epicycle.nets.training._options import TrainingOptions
 from epicycle.nets.training._schedules import LARGEST_SHRINKAGE, learning_rate
 from epicycle.nets.training._torch import device_named
@@ -85,7 +85,8 @@ class TrainingRun:
     resume : mapping, optional
         The `state` of an earlier run of the same kind.
     gradients : callable, optional
-        (batch, step) -> loss, having set the gradients; by default torch's.
+        (batch, step) -> loss, having set the gradients; by default torch's. Where it has a method ``columns()``, that
+        gives further numbers for the row of the history after each iteration.
     """
 
     def __init__(
@@ -171,14 +172,14 @@ class TrainingRun:
         loss = float(total) / rows + self._penalty(min(options.batch_size, self.rows.n_rows))
         if not math.isfinite(norm):
             return math.nan, {}
-        return loss, {"gradient_norm": norm, "learning_rate": rate}
+        further = getattr(self.gradients, "columns", dict)()
+        return loss, {"gradient_norm": norm, "learning_rate": rate, **further}
 
     def _step(self, batch: MiniBatch, rate: float) -> torch.Tensor:
         """One step along the gradient of a batch; gives its mean loss."""
         at, options = self.at, self.options
         decay = options.weight_decay + options.alpha / (batch.n_rows * self.rows.mean_weight)
-        for group, share in zip(self.optimizer.param_groups, (decay, 0.0), strict=True):
-            group["lr"], group["weight_decay"] = rate, share
+        set_rates(self.optimizer, rate, decay)
         loss = self.gradients(batch, at.step)
         if options.clip_norm is not None:
             if self.scaler is not None:

@@ -12,10 +12,14 @@ from epicycle.nets.training._options import TrainingOptions
 
 
 def make_optimizer(module: torch.nn.Module, options: TrainingOptions) -> torch.optim.Optimizer:
-    """The optimiser of a module: its first group holds the weights that decay, its second biases, scales and norms."""
-    trained = [p for p in module.parameters() if p.requires_grad]
-    wide, narrow = [p for p in trained if p.ndim > 1], [p for p in trained if p.ndim <= 1]
-    groups: list[dict[str, Any]] = [{"params": ps, "weight_decay": 0.0} for ps in (wide, narrow)]
+    """The optimiser of a module, in groups: weights that decay, apart from biases, scales and norms; by their rates."""
+    trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    groups: list[dict[str, Any]] = []
+    for start, factor in (*options.rates, ("", 1.0)):
+        chosen = [trained.pop(name) for name in list(trained) if name.startswith(start)]
+        wide, narrow = [p for p in chosen if p.ndim > 1], [p for p in chosen if p.ndim <= 1]
+        common = {"weight_decay": 0.0, "factor": factor}
+        groups += [{"params": wide, "decays": 1.0, **common}, {"params": narrow, "decays": 0.0, **common}]
     lr, o = options.learning_rate_init, options
     if o.solver == "sgd":
         nesterov = o.nesterov and o.momentum > 0
@@ -50,3 +54,9 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
         index, _, name = key.partition(".")
         entries.setdefault(int(index), {})[name] = torch.from_numpy(np.array(value))
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def set_rates(optimizer: torch.optim.Optimizer, rate: float, decay: float) -> None:
+    """The learning rate and the decay of the weights of the next step."""
+    for group in optimizer.param_groups:
+        group["lr"], group["weight_decay"] = rate * group["factor"], decay * group["decays"]

@@ -22,6 +22,7 @@ class TrainingOptions:
     `betas`, `eps`, `momentum` and `nesterov` go to the update rule. `alpha` is a penalty alpha / 2 |W|^2 on the sum of
     the losses of a batch, as scikit-learn has it, and `weight_decay` is torch's. `parts` is the number of pieces of a
     batch that are computed side by side: it has to follow from the model and the batch, never from the machine.
+    `rates` are pairs (name, factor): weights whose names begin so have the learning rate times the factor.
     """
 
     solver: str = "adamw"
@@ -47,6 +48,7 @@ class TrainingOptions:
     clip_norm: float | None = None
     accumulate: int = 1
     parts: int = 1
+    rates: tuple[tuple[str, float], ...] = ()
     average: float | None = None
     precision: str = "full"
     compile: bool = False

@@ -1,0 +1,60 @@
+"""`DensityNet`, the base of the generative networks whose log-density, or a bound on it, can be computed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from epicycle.generative._generative_net import GenerativeNet
+
+if TYPE_CHECKING:
+    from epicycle.nets.training._batches import MiniBatch
+
+
+class DensityNet(GenerativeNet):
+    """Base of the generative networks with a log-density, or with a bound that the subclass names as one."""
+
+    @abstractmethod
+    def _log_densities(self, module: Any, batch: MiniBatch) -> Any:
+        """log p(x), or a bound on it, of every row in the units of X; log p(x | y) where the batch has labels."""
+
+    def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
+        """The logarithm of the density of each row, in nats.
+
+        Parameters
+        ----------
+        %(X)s
+        y : array-like of shape (n_samples,), or a label, optional
+            Of a conditional model: the density given these labels; by default that of the mixture over all classes.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+        """
+        if y is None and self.conditional:
+            self._check_fitted()
+            parts = [self._log_densities_of(X, label) for label in self.classes_]
+            # A bound for each class is one for the mixture, since the logarithm of a sum grows with every term.
+            return np.asarray(logsumexp(np.array(parts) + np.log(self.class_prior_)[:, None], axis=0))
+        return self._log_densities_of(X, y)
+
+    def _log_densities_of(self, X: Any, y: Any) -> np.ndarray:
+        return self._mapped(self._rows_of(X, y), self._log_densities).astype(np.float64)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of `score_samples`.
+
+        Parameters
+        ----------
+        %(X)s
+        y : array-like of shape (n_samples,), or a label, optional
+            Of a conditional model: labels; ignored otherwise.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.mean(self.score_samples(X, y if self.conditional else None)))
