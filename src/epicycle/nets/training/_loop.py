@@ -26,6 +26,7 @@ from epicycle.nets.training._batches import MiniBatch, Rows
 from epicycle.nets.training._gradients import Gradients, RowLosses
 from epicycle.nets.training._optimizers import make_optimizer, optimizer_state, restore_optimizer, set_rates
 from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._randomness import drawing_from
 from epicycle.nets.training._schedules import LARGEST_SHRINKAGE, learning_rate
 from epicycle.nets.training._torch import device_named
 from epicycle.nets.training._weights import Weights, load_weights, weights_of
@@ -71,7 +72,8 @@ class TrainingRun:
     Parameters
     ----------
     module : torch.nn.Module
-        Changed in place.
+        Changed in place. Buffers that are the state of a process, such as Markov chains, it names in `states`: they
+        are not averaged with the weights.
     row_losses : callable
         (module, batch) -> the loss of every row, of shape (n_rows,).
     rows : Rows
@@ -86,7 +88,8 @@ class TrainingRun:
         The `state` of an earlier run of the same kind.
     gradients : callable, optional
         (batch, step) -> loss, having set the gradients; by default torch's. Where it has a method ``columns()``, that
-        gives further numbers for the row of the history after each iteration.
+        gives further numbers for the row of the history after each iteration. What it draws with the generator of
+        `training._randomness` follows from the seed and the step.
     """
 
     def __init__(
@@ -180,7 +183,8 @@ class TrainingRun:
         at, options = self.at, self.options
         decay = options.weight_decay + options.alpha / (batch.n_rows * self.rows.mean_weight)
         set_rates(self.optimizer, rate, decay)
-        loss = self.gradients(batch, at.step)
+        with drawing_from(self.seed, at.step, 0, self.device):  # what an estimator's own gradients draw
+            loss = self.gradients(batch, at.step)
         if options.clip_norm is not None:
             if self.scaler is not None:
                 self.scaler.unscale_(self.optimizer)
@@ -223,10 +227,11 @@ class TrainingRun:
 
     def _update_average(self) -> None:
         assert self.options.average is not None
+        states = getattr(self.module, "states", ())
         d = min(self.options.average, (1 + self.at.step) / (10 + self.at.step))  # the start is forgotten sooner
         for name, value in self.module.state_dict().items():
             mean = self.at.average[name]
-            if mean.is_floating_point():
+            if mean.is_floating_point() and name not in states:
                 mean.lerp_(value, 1 - d)
             else:
                 mean.copy_(value)
