@@ -58,7 +58,7 @@ def as_given(values: np.ndarray, form: dict[str, Any], names: Sequence[str] | No
 def _numpy_type(name: str) -> np.dtype[Any]:
     """NumPy's type of a column, by the name that narwhals has for it."""
     known = name.lower().removesuffix("ean")  # "Boolean"
-    return np.dtype(known) if re.fullmatch(r"bool|u?int(8|16|32|64)|float(16|32|64)", known) else np.dtype(np.float64)
+    return np.dtype(known if re.fullmatch(r"bool|u?int(8|16|32|64)|float(16|32|64)", known) else np.float64)
 
 
 def _cast(values: np.ndarray, name: str) -> np.ndarray:
@@ -68,5 +68,6 @@ def _cast(values: np.ndarray, name: str) -> np.ndarray:
         return np.asarray(values > 0.5)
     if wanted.kind in "iu":
         ends = np.iinfo(wanted)
-        return np.rint(values).clip(ends.min, ends.max).astype(wanted)
-    return np.ascontiguousarray(values, dtype=wanted)
+        values = np.rint(values).clip(ends.min, ends.max)
+    found: np.ndarray = np.ascontiguousarray(values, dtype=wanted)
+    return found

@@ -112,12 +112,15 @@ class MultiHeadAttention(nn.Module):  # type: ignore[misc]
             q = rotated(q, *turn)
         if is_causal and q.shape[2] < k.shape[2]:  # torch's flag would align the first query with the first key
             allowed, is_causal = causal(q.shape[2], k.shape[2], x.device), False
-        if seen is None and (self.dropout == 0 or not self.training):
-            found = functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed, is_causal=is_causal)
+        p = self.dropout if self.training else 0.0
+        if seen is None and (p == 0 or q.is_cuda):  # on a GPU torch's kernel draws from the generator of the step
+            found = functional.scaled_dot_product_attention(
+                q, k, v, attn_mask=allowed, is_causal=is_causal, dropout_p=p
+            )
         else:  # the same, written out
             weights = attention_weights(q, k, causal(q.shape[2], k.shape[2], x.device) if is_causal else allowed)
             if seen is not None:
                 seen.append(weights)
-            found = dropout(weights, self.dropout, self.training) @ v
+            found = dropout(weights, p, self.training) @ v
         mixed: torch.Tensor = self.drop(self.output(found.transpose(1, 2).flatten(2)))
         return mixed

@@ -22,6 +22,7 @@ from epicycle.data import ArrayData, Data
 from epicycle.engine._row_order import batches_in_order, count_rows
 
 _CHUNK_BYTES = 4 << 20  # rows of several batches are gathered at once, up to this size: it stays in the cache
+_DEVICE_CHUNK_BYTES = 64 << 20  # on their way to a GPU: a transfer costs as much as tens of kernels
 _BUFFER_BYTES = 64 << 20  # of the rows of a stream that are shuffled among each other
 
 
@@ -59,9 +60,13 @@ class MiniBatch:
         """The same on a device."""
         if self.inputs[0].device == device:
             return self
-        moved = tuple(x.to(device, non_blocking=True) for x in self.inputs)
-        target = None if self.target is None else self.target.to(device, non_blocking=True)
-        return MiniBatch(moved, target, None if self.weight is None else self.weight.to(device))
+
+        def sent(x: torch.Tensor) -> torch.Tensor:
+            # From pinned memory a GPU copies while it computes; otherwise the copy waits for all that came before.
+            return (x.pin_memory() if device.type == "cuda" and not x.is_cuda else x).to(device, non_blocking=True)
+
+        target, weight = (None if x is None else sent(x) for x in (self.target, self.weight))
+        return MiniBatch(tuple(map(sent, self.inputs)), target, weight)
 
 
 #: Changes the inputs of a training batch at random, such as shifts and flips of images.
@@ -79,6 +84,12 @@ class Rows(ABC):
     n_rows: int
     mean_weight: float = 1.0
     dtype: Any = None
+    #: Where the batches of training are wanted, when that is not the memory of the processor.
+    _device: torch.device | None = None
+
+    def send_to(self, device: torch.device) -> None:
+        """Batches go to this device, many at once where they are gathered at once."""
+        self._device = None if device.type == "cpu" else device
 
     @abstractmethod
     def epoch(self, batch_size: int, epoch: int, seed: int, *, shuffle: bool) -> Iterator[MiniBatch]:
@@ -152,6 +163,8 @@ class IndexedRows(Rows):
             target = None if self.target is None else torch.from_numpy(_copied(self.target[rows]))
             weight = None if self.weight is None else torch.from_numpy(_copied(self.weight[rows]))
             gathered = MiniBatch(self.take(rows), target, weight)
+            if self._device is not None and self.augment is None:
+                gathered = gathered.to(self._device)
             for i, first in enumerate(range(0, stop - start, batch_size)):
                 batch = gathered if step == batch_size else gathered.rows(first, min(first + batch_size, stop - start))
                 if self.augment is not None and shuffle:
@@ -198,7 +211,8 @@ class ArrayRows(IndexedRows):
 
     def rows_at_once(self, batch_size: int) -> int:
         width = sum(int(np.prod(a.shape[1:])) * 8 for a in self.arrays)
-        return batch_size * max(1, _CHUNK_BYTES // max(width * batch_size, 1))
+        limit = _CHUNK_BYTES if self._device is None else _DEVICE_CHUNK_BYTES
+        return batch_size * max(1, limit // max(width * batch_size, 1))
 
     def take(self, rows: np.ndarray | slice) -> tuple[torch.Tensor, ...]:
         return tuple(self._tensor(array[rows]) for array in self.arrays)

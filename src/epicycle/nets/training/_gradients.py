@@ -60,9 +60,11 @@ class Gradients:
         self.scaler = torch.amp.GradScaler(device.type) if options.precision == "float16" else None
         self.threads, self.processes = 1, n_processes()
         self.rank = torch.distributed.get_rank() if self.processes > 1 else 0
-        self.called: Any = torch.compile(module) if options.compile else module
+        self.called: Any = module
         if self.processes > 1:
-            self.called = shared_module(self.called, device)
+            self.called = shared_module(torch.compile(module) if options.compile else module, device)
+        elif options.compile:  # the loss with the module: of many classes it takes as long as a layer
+            self.row_losses = torch.compile(row_losses)
         self.replicas: Sequence[torch.nn.Module] = [module]
         if options.parts > 1 and device.type == "cpu" and self.processes == 1 and not options.compile:
             # The same weights, and buffers (running means) of their own.

@@ -115,6 +115,7 @@ class TrainingRun:
             )
             self.scaler = gradients.scaler
         self.gradients = gradients
+        rows.send_to(self.device)
         self.trained = [p for p in module.parameters() if p.requires_grad]
         self.optimizer = make_optimizer(self.module, options)
         self.at = _Progress()
@@ -167,7 +168,7 @@ class TrainingRun:
         total, rows, rate = torch.zeros((), dtype=torch.float64, device=self.device), 0, math.nan
         for k, batch in enumerate(self._batches(self.steps_per_iteration)):
             rate = learning_rate(options, at.step, self.total_steps, at.epoch, at.shrinkage)
-            total += self._step(batch, rate).double() * batch.n_rows
+            total.add_(self._step(batch, rate), alpha=batch.n_rows)
             rows += batch.n_rows
             if k % _CHECK_EVERY == 0 and not math.isfinite(float(total)):
                 return math.nan, {}
@@ -175,7 +176,7 @@ class TrainingRun:
         loss = float(total) / rows + self._penalty(min(options.batch_size, self.rows.n_rows))
         if not math.isfinite(norm):
             return math.nan, {}
-        further = getattr(self.gradients, "columns", dict)()
+        further: dict[str, float] = getattr(self.gradients, "columns", dict)()
         return loss, {"gradient_norm": norm, "learning_rate": rate, **further}
 
     def _step(self, batch: MiniBatch, rate: float) -> torch.Tensor:

@@ -14,18 +14,35 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
 
 _current = threading.local()
 
 
 @contextmanager
 def drawing_from(seed: int, step: int, part: int, device: torch.device) -> Iterator[None]:
-    """Within it, `dropout` and `generator` on this thread draw from the stream of this seed, step and part."""
+    """Within it, `dropout` and `generator` on this thread draw from the stream of this seed, step and part.
+
+    On a GPU that stream is torch's own generator of the device, seeded anew: fused kernels and compiled modules draw
+    from no other. It is put back as it was.
+    """
     _current.name, _current.device, _current.generator = (seed, step, part), device, None
+    before = None
+    if device.type == "cuda":
+        _current.generator = torch.cuda.default_generators[device.index or 0]
+        before = _current.generator.get_state()
+        _current.generator.manual_seed(_seed(_current.name))
     try:
         yield
     finally:
+        if before is not None:
+            _current.generator.set_state(before)
         _current.name = _current.generator = None
+
+
+def _seed(name: tuple[int, int, int]) -> int:
+    words = np.random.SeedSequence(name[0], spawn_key=name[1:]).generate_state(2, np.uint32)
+    return int(words[0]) << 31 ^ int(words[1])
 
 
 def generator() -> torch.Generator | None:
@@ -33,9 +50,8 @@ def generator() -> torch.Generator | None:
     if getattr(_current, "name", None) is None:
         return None
     if _current.generator is None:  # made when first asked for: a module without dropout pays nothing
-        words = np.random.SeedSequence(_current.name[0], spawn_key=_current.name[1:]).generate_state(2, np.uint32)
         made = torch.Generator(_current.device)
-        made.manual_seed(int(words[0]) << 31 ^ int(words[1]))
+        made.manual_seed(_seed(_current.name))
         _current.generator = made
     found: torch.Generator = _current.generator
     return found
@@ -45,6 +61,8 @@ def dropout(x: torch.Tensor, p: float, training: bool) -> torch.Tensor:
     """x with every entry set to zero with probability p and divided by 1 - p otherwise, while training."""
     if not training or p == 0.0:
         return x
+    if x.is_cuda:
+        return functional.dropout(x, p)
     kept = torch.empty_like(x).bernoulli_(1.0 - p, generator=generator())
     return x * kept.div_(1.0 - p)
 
