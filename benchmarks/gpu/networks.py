@@ -1,7 +1,7 @@
 """Networks on a GPU: the training loop beside hand-written ones, MNIST, and the GPT of nanoGPT's first example.
 
 The peers are the loops that one writes by hand: of the perceptron and the residual network with the rows on the GPU
-from the start; of the GPT after nanoGPT's configuration for the characters of Shakespeare (6 layers and heads, 384 units,
+from the start; of the GPT after nanoGPT's configuration for the characters of Shakespeare (6 layers, 384 units,
 256 characters, batches of 64, dropout 0.2, bfloat16, compiled), whose published loss is 1.47 nats.
 """
 
