@@ -3,6 +3,7 @@
 
 #include "core/binding.hpp"
 #include "rl/monte_carlo.hpp"
+#include "rl/planning.hpp"
 #include "rl/temporal_difference.hpp"
 
 namespace epicycle {
@@ -149,6 +150,29 @@ void bind_world(nb::module_ &m) {
         "world"_a, "q"_a.noconvert(), "second"_a.noconvert(), "visits"_a.noconvert(), "allowed"_a.noconvert(),
         "policy"_a.none(), "discount"_a, "target"_a, "exploration"_a, "rate"_a, "explore"_a, "whole"_a.noconvert(),
         "real"_a.noconvert(), "first_visit"_a, "off_policy"_a, "steps"_a, "most"_a, "rows"_a.noconvert());
+    m.def(
+        "plan",
+        [](World &world, InOut1<double> q, InOut1<double> second, InOut1<std::int64_t> visits,
+           InOut1<std::uint8_t> allowed, Weight policy, double discount, int target, int exploration, Numbers rate,
+           Numbers explore, InOut1<std::int64_t> whole, InOut1<double> real, TransitionModel &model,
+           InOut1<double> priority, std::size_t updates, double threshold, std::size_t steps, InOut2<double> rows) {
+            Learner l =
+                learner(world, q, second, visits, allowed, policy, discount, target, exploration, rate, explore);
+            Position at = position(whole, real, l);
+            const std::size_t pairs = q.shape(0);
+            require(!l.by_state() && model.n_pairs() == pairs && model.n_states() == l.states, ARRAYS);
+            require(priority.shape(0) == 0 || priority.shape(0) == pairs, ARRAYS);
+            double *waiting = priority.shape(0) > 0 ? priority.data() : nullptr;
+            Planning run{l, at, at.random(), model, updates, threshold, waiting};
+            Episodes episodes = records(rows);
+            std::size_t made = 0;
+            released<World>([&] { made = run.run(world, steps, episodes); });
+            return std::make_tuple(made, episodes.count);
+        },
+        "world"_a, "q"_a.noconvert(), "second"_a.noconvert(), "visits"_a.noconvert(), "allowed"_a.noconvert(),
+        "policy"_a.none(), "discount"_a, "target"_a, "exploration"_a, "rate"_a, "explore"_a, "whole"_a.noconvert(),
+        "real"_a.noconvert(), "model"_a, "priority"_a.noconvert(), "updates"_a, "threshold"_a, "steps"_a,
+        "rows"_a.noconvert());
 }
 
 }  // namespace
@@ -176,6 +200,31 @@ void bind_rl(nb::module_ &m) {
     nb::class_<PythonWorld>(m, "PythonWorld")
         .def(nb::init<nb::callable, nb::callable, std::size_t, std::size_t>(), "reset"_a, "step"_a, "states"_a,
              "actions"_a);
+    nb::class_<TransitionModel>(m, "TransitionModel")
+        .def(nb::init<std::size_t, std::size_t>(), "states"_a, "actions"_a)
+        .def(
+            "see",
+            [](TransitionModel &self, Vector<std::int64_t> pair, Vector<std::int64_t> next, Vector<bool> ended,
+               Vector<double> count, Vector<double> reward) {
+                const std::size_t n = pair.shape(0);
+                require(next.shape(0) == n && ended.shape(0) == n && count.shape(0) == n && reward.shape(0) == n,
+                        "TransitionModel.see: expected arrays of one length");
+                for (std::size_t i = 0; i < n; ++i)
+                    self.see(static_cast<std::size_t>(pair.data()[i]), static_cast<std::size_t>(next.data()[i]),
+                             ended.data()[i], count.data()[i], reward.data()[i]);
+            },
+            "pair"_a, "next"_a, "ended"_a, "count"_a, "reward"_a)
+        .def("outcomes", [](const TransitionModel &self) {
+            std::vector<std::int64_t> pair, next;
+            std::vector<std::uint8_t> ended;
+            std::vector<double> count, reward;
+            for (const TransitionModel::Outcome &o : self.outcomes()) {
+                pair.push_back(static_cast<std::int64_t>(o.pair)), next.push_back(static_cast<std::int64_t>(o.next));
+                ended.push_back(o.ended), count.push_back(o.count), reward.push_back(o.reward);
+            }
+            return nb::make_tuple(array_out(std::move(pair)), array_out(std::move(next)), array_out(std::move(ended)),
+                                  array_out(std::move(count)), array_out(std::move(reward)));
+        });
     bind_world<TableWorld>(m);
     bind_world<PythonWorld>(m);
 }

@@ -15,6 +15,30 @@ TreeSearch &tree_of(const nb::capsule &held) {
     return *static_cast<TreeSearch *>(held.data(NAME));
 }
 
+std::vector<TreeSearch *> trees_of(const nb::list &held) {
+    std::vector<TreeSearch *> all;
+    for (const nb::handle tree : held) all.push_back(&tree_of(nb::cast<nb::capsule>(tree)));
+    return all;
+}
+
+void require_rows(const std::vector<TreeSearch *> &all, std::size_t rows, const InOut2<std::uint8_t> &legal,
+                  const InOut1<std::uint8_t> &found) {
+    require(rows == all.size() && legal.shape(0) == rows && found.shape(0) == rows,
+            "trees: expected one row of planes, legal and found for each");
+    for (const TreeSearch *tree : all)
+        require(tree->actions() == static_cast<int>(legal.shape(1)), "trees: expected trees of one game");
+}
+
+// Trees are matters of their own seeds, whichever thread grows them.
+template <class Grow>
+void each_tree(const std::vector<TreeSearch *> &all, int threads, Grow grow) {
+    const int size = std::min(team(threads), static_cast<int>(all.size()));
+    const auto n = static_cast<std::ptrdiff_t>(all.size());
+    nb::gil_scoped_release nogil;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(size) if (size > 1)
+    for (std::ptrdiff_t i = 0; i < n; ++i) grow(static_cast<std::size_t>(i));
+}
+
 }  // namespace
 
 void bind_tree_search(nb::module_ &m) {
@@ -33,8 +57,7 @@ void bind_tree_search(nb::module_ &m) {
     m.def(
         "simulate",
         [](nb::list trees, std::int64_t simulations, double c, double seconds, int threads) {
-            std::vector<TreeSearch *> all;
-            for (const nb::handle held : trees) all.push_back(&tree_of(nb::cast<nb::capsule>(held)));
+            const std::vector<TreeSearch *> all = trees_of(trees);
             const int size = std::min(team(threads), static_cast<int>(all.size()));
             const auto n = static_cast<std::ptrdiff_t>(all.size());
             // Between pieces there is a look at the clock: some hundredths of a second each, whatever the game, so that
@@ -83,6 +106,46 @@ void bind_tree_search(nb::module_ &m) {
             search.back_up(priors.data(), values.data(), count, playout_share);
         },
         "tree"_a, "priors"_a, "values"_a, "playout_share"_a);
+    // One leaf of each tree; `found` says which trees have one, and the rows of the others are left alone.
+    m.def(
+        "select_each",
+        [](nb::list trees, double c, Planes planes, InOut2<std::uint8_t> legal, InOut1<std::uint8_t> found,
+           int threads) {
+            const std::vector<TreeSearch *> all = trees_of(trees);
+            for (const TreeSearch *tree : all) require(tree->waiting() == 0, "select_each: leaves still wait");
+            require_rows(all, planes.shape(0), legal, found);
+            require(all.empty() || (static_cast<int>(planes.shape(1)) == PLANES &&
+                                    static_cast<int>(planes.shape(2) * planes.shape(3)) == all[0]->plane_cells()),
+                    "select_each: expected planes (trees, 3, rows, columns)");
+            const std::size_t cells = planes.shape(1) * planes.shape(2) * planes.shape(3), moves = legal.shape(1);
+            each_tree(all, threads, [&](std::size_t i) {
+                found.data()[i] = static_cast<std::uint8_t>(
+                    all[i]->select(1, c, planes.data() + i * cells, legal.data() + i * moves));
+            });
+        },
+        "trees"_a, "c"_a, "planes"_a.noconvert(), "legal"_a.noconvert(), "found"_a.noconvert(), "threads"_a);
+    m.def(
+        "back_up_each",
+        [](nb::list trees, InOut1<std::uint8_t> found, RowMajor<float> priors, Vector<float> values,
+           double playout_share, int threads) {
+            const std::vector<TreeSearch *> all = trees_of(trees);
+            std::vector<std::size_t> row(all.size());
+            std::size_t rows = 0;
+            require(found.shape(0) == all.size(), "back_up_each: expected found (trees,)");
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                require(all[i]->waiting() == found.data()[i], "back_up_each: expected what select_each found");
+                row[i] = rows;
+                rows += found.data()[i];
+            }
+            require(priors.shape(0) == rows && values.shape(0) == rows &&
+                        (all.empty() || static_cast<int>(priors.shape(1)) == all[0]->actions()),
+                    "back_up_each: expected priors (leaves, actions) and values (leaves,) of the leaves that wait");
+            each_tree(all, threads, [&](std::size_t i) {
+                if (found.data()[i] == 0) return;
+                all[i]->back_up(priors.data() + row[i] * priors.shape(1), values.data() + row[i], 1, playout_share);
+            });
+        },
+        "trees"_a, "found"_a.noconvert(), "priors"_a, "values"_a, "playout_share"_a, "threads"_a);
     m.def(
         "mix_root",
         [](nb::capsule tree, Vector<double> noise, double share) {

@@ -72,7 +72,9 @@ def test_targets_are_what_the_searches_found(three):
 
 
 def test_symmetries_move_planes_and_policies_alike(three):
-    cells, moves = three._symmetries((3, 3))
+    from epicycle.search.alpha_zero._updates import symmetry_tables
+
+    cells, moves = symmetry_tables(three.game, (3, 3))
     assert np.array_equal(cells, moves)  # a move of tic-tac-toe is a cell
     assert len({tuple(row) for row in cells.tolist()}) == 8
 
@@ -128,6 +130,19 @@ def test_learns_tic_tac_toe_without_a_loss_over_all_lines():
         return np.ones(legal.shape), np.zeros(len(planes))
 
     assert losses_over_all_lines(MCTS(game, simulations=100, exploration=1.5, evaluator=ignorant).act) > 20
+
+
+def test_arena_is_scored_from_the_learner_s_side():
+    """A learner of nothing but searches beats far smaller ones, and loses to far larger ones."""
+    game = ConnectFour()
+    learner = AlphaZero(game, **{**SMALL, "games": 2, "steps": 1}).learn(1)
+    weak = learner.arena(MCTS(game, simulations=2), 12, simulations=150)
+    strong = learner.arena(MCTS(game, simulations=3000), 12, simulations=4)
+    assert weak.score > 0.7 > 0.3 > strong.score
+    assert weak.elo > 0 > strong.elo
+    assert weak.wins + weak.draws + weak.losses == len(weak.games) == 12
+    with pytest.raises(ValueError, match="expected an AlphaZero or an MCTS"):
+        learner.arena(MCTS(TicTacToe()), 2)
 
 
 class Renamed(TicTacToe):

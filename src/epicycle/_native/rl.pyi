@@ -31,6 +31,11 @@ class PythonWorld:
         actions: int,
     ) -> None: ...
 
+class TransitionModel:
+    def __init__(self, states: int, actions: int) -> None: ...
+    def see(self, pair: Array, next: Array, ended: Array, count: Array, reward: Array) -> None: ...
+    def outcomes(self) -> tuple[Array, Array, Array, Array, Array]: ...
+
 def temporal_difference(
     world: Any,
     q: Array,
@@ -74,5 +79,26 @@ def monte_carlo(
     off_policy: bool,
     steps: int,
     most: int,
+    rows: Array,
+) -> tuple[int, int]: ...
+def plan(
+    world: Any,
+    q: Array,
+    second: Array,
+    visits: Array,
+    allowed: Array,
+    policy: Array | None,
+    discount: float,
+    target: int,
+    exploration: int,
+    rate: Numbers,
+    explore: Numbers,
+    whole: Array,
+    real: Array,
+    model: TransitionModel,
+    priority: Array,
+    updates: int,
+    threshold: float,
+    steps: int,
     rows: Array,
 ) -> tuple[int, int]: ...

@@ -101,3 +101,12 @@ def device_named(name: str) -> Any:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ParameterError(f"device={name!r}; this machine has {torch.cuda.device_count()} CUDA devices")
     return device
+
+
+def device_or_cpu(name: str) -> str:
+    """The name of a device that a file tells, or "cpu" on a machine that does not have it."""
+    try:
+        device_named(name)
+    except ParameterError:
+        return "cpu"
+    return name

@@ -11,6 +11,7 @@ and guides the next games (Silver et al. 2017).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,14 @@ from epicycle.core._parameters import SHARED_PARAMETERS, InstanceOf, Integer, Re
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core._saved import Saved
 from epicycle.core.estimator import in_catalogue
-from epicycle.nets.training._torch import require_torch
-from epicycle.search.alpha_zero._parallel_games import Record, SearchSettings, play_games
+from epicycle.nets.training._options import NET_PARAMETERS
+from epicycle.nets.training._torch import device_or_cpu, require_torch
+from epicycle.search.alpha_zero._parallel_games import Player, Playouts, SearchSettings, play_games
+from epicycle.search.alpha_zero._updates import fit, positions
 from epicycle.search.games._board_games import NATIVE_GAMES, Go
 from epicycle.search.games._game import Game
 from epicycle.search.trees._mcts import MCTS, MCTSResult
+from epicycle.search.trees._play_match import MatchResult, elo_difference
 
 if TYPE_CHECKING:
     from epicycle.search.alpha_zero._policy_value_net import Network
@@ -51,6 +55,7 @@ _DOMAINS = {
     "playout_share": Real(0, 1),
     "gate": Real(0, 1),
     "gate_games": Integer(minimum=0),
+    "device": NET_PARAMETERS["device"],
     "random_state": SHARED_PARAMETERS["random_state"],
 }
 _COLUMNS = ("policy_loss", "value_loss", "moves", "gate_score", "accepted", "elo", "positions", "seconds")
@@ -92,6 +97,9 @@ class AlphaZero(Saved):
         Score from which on a candidate is accepted.
     gate_games : int, default=0
         Games between candidate and best network; 0 accepts all candidates.
+    device : str, default='cpu'
+        Where the network computes: 'cpu', 'cuda', 'cuda:1', or 'auto' for a GPU where there is one. With several
+        hundred games at once a GPU is well used; the trees grow on all threads of the CPU.
 
     Attributes
     ----------
@@ -136,18 +144,15 @@ class AlphaZero(Saved):
         playout_share: float = 0.0,
         gate: float = 0.5,
         gate_games: int = 0,
+        device: str = "cpu",
         random_state: Seed = None,
     ) -> None:
         self.game, self.channels, self.blocks = game, channels, blocks
         self.simulations, self.exploration, self.noise, self.noise_share = simulations, exploration, noise, noise_share
         self.temperature_moves, self.games, self.steps, self.batch_size = temperature_moves, games, steps, batch_size
         self.buffer_size, self.learning_rate, self.weight_decay = buffer_size, learning_rate, weight_decay
-        self.playout_share, self.gate, self.gate_games, self.random_state = (
-            playout_share,
-            gate,
-            gate_games,
-            random_state,
-        )
+        self.playout_share, self.gate, self.gate_games = playout_share, gate, gate_games
+        self.device, self.random_state = device, random_state
         for name, domain in _DOMAINS.items():
             check_parameter("AlphaZero", name, getattr(self, name), domain)
         self._rows: list[tuple[float, ...]] = []
@@ -193,7 +198,7 @@ class AlphaZero(Saved):
     def _network(self) -> Network:
         from epicycle.search.alpha_zero._policy_value_net import Network
 
-        return Network(self._shape, self._seed, float(self.learning_rate), float(self.weight_decay))
+        return Network(self._shape, self._seed, float(self.learning_rate), float(self.weight_decay), self.device)
 
     def _iterate(self) -> None:
         began = perf_counter()
@@ -202,11 +207,12 @@ class AlphaZero(Saved):
         records = play_games(self.game, [(best, best)] * self.games, self._settings(), self._seed, ("self", number))
         buffer = tuple(
             np.concatenate([old, new])[-self.buffer_size :]
-            for old, new in zip(self._buffer, _positions(records), strict=True)
+            for old, new in zip(self._buffer, positions(records), strict=True)
         )
         before = self._candidate.weights(), self._candidate.memory()
         try:
-            losses = self._fit(buffer, stream(self._seed, "fit", number))
+            random = stream(self._seed, "fit", number)
+            losses = fit(self._candidate, self.game, buffer, self.steps, self.batch_size, random)
             score = self._gate_score(number)
         except BaseException:  # an interrupted iteration leaves no trace
             self._candidate.load(before[0])
@@ -215,7 +221,7 @@ class AlphaZero(Saved):
         accepted = self.gate_games == 0 or score >= self.gate
         elo = self._rows[-1][5] if self._rows else 0.0
         if accepted:
-            elo += 0.0 if self.gate_games == 0 else _elo(score, self.gate_games)
+            elo += 0.0 if self.gate_games == 0 else elo_difference(score, self.gate_games)
             self._best.load(self._candidate.weights())
         moves = float(np.mean([len(record.moves) for record in records]))
         played = (self._rows[-1][6] if self._rows else 0.0) + sum(len(record.moves) for record in records)
@@ -234,36 +240,22 @@ class AlphaZero(Saved):
             playout_share=float(self.playout_share),
         )
 
-    def _fit(self, buffer: tuple[Array, ...], random: Any) -> tuple[float, float]:
-        """Updates of the candidate; the mean losses."""
-        planes, policies, results = buffer
-        cells, moves = self._symmetries(planes.shape[2:])
-        found = []
-        for _ in range(self.steps):
-            rows = random.integers(len(planes), size=min(self.batch_size, len(planes)))
-            which = random.integers(len(cells), size=len(rows))
-            flat = planes[rows].reshape(len(rows), planes.shape[1], -1)
-            turned = np.take_along_axis(flat, cells[which][:, None, :], axis=2).reshape(planes[rows].shape)
-            policy = np.take_along_axis(policies[rows], moves[which], axis=1)
-            found.append(self._candidate.step(turned, policy, results[rows]))
-        return (float(np.mean([a for a, _ in found])), float(np.mean([b for _, b in found])))
-
-    def _symmetries(self, board: tuple[int, ...]) -> tuple[Array, Array]:
-        """For each symmetry, where the cells and the moves come from."""
-        n = board[0] * board[1]
-        pairs = self.game.symmetries(np.arange(n).reshape(1, *board), np.arange(self.game.n_actions))
-        cells = np.stack([np.asarray(planes).reshape(n) for planes, _ in pairs])
-        return cells, np.stack([np.asarray(policy) for _, policy in pairs])
-
     def _gate_score(self, number: int) -> float:
         """Score of the candidate against the best network, which take turns to begin."""
         if self.gate_games == 0:
             return math.nan
         new, old = self._candidate.evaluate, self._best.evaluate
-        pairs = [(new, old) if i % 2 == 0 else (old, new) for i in range(self.gate_games)]
-        records = play_games(self.game, pairs, self._settings(arena=True), self._seed, ("gate", number))
-        results = [record.result * (1 if i % 2 == 0 else -1) for i, record in enumerate(records)]
-        return float(np.mean([(np.sign(result) + 1) / 2 for result in results]))
+        return self._games_in_turn(new, old, self.gate_games, self._settings(arena=True), ("gate", number)).score
+
+    def _games_in_turn(
+        self, first: Player, second: Player, n_games: int, settings: SearchSettings, keys: tuple[Any, ...]
+    ) -> MatchResult:
+        """Games of two players at once, who take turns to begin."""
+        pairs = [(first, second) if i % 2 == 0 else (second, first) for i in range(n_games)]
+        records = play_games(self.game, pairs, settings, self._seed, keys)
+        signs = [int(np.sign(record.result)) * (1 if i % 2 == 0 else -1) for i, record in enumerate(records)]
+        games = [tuple(record.moves) for record in records]
+        return MatchResult(signs.count(1), signs.count(0), signs.count(-1), games)
 
     def _conclude(self) -> None:
         self.history_ = History(**dict(zip(_COLUMNS, np.array(self._rows).T, strict=True)))
@@ -321,6 +313,48 @@ class AlphaZero(Saved):
         """
         return self.search(state).action
 
+    def arena(self, opponent: AlphaZero | MCTS, n_games: int = 100, *, simulations: int | None = None) -> MatchResult:
+        """Play games at once against another learner, or against searches with random playouts.
+
+        Both take turns to begin and play without noise, by the best move that they find; so two learners repeat
+        themselves unless `temperature_moves` lets the first moves be drawn, of which four at most are here.
+
+        Parameters
+        ----------
+        opponent : AlphaZero or MCTS
+            The other player, of the same game; of an MCTS without `evaluator`, which plays with its simulations and
+            exploration.
+        n_games : int, default=100
+            Number of games.
+        simulations : int, optional
+            Of each search of this learner, and of another learner; by default those of this one.
+
+        Returns
+        -------
+        MatchResult
+        """
+        self._check_learnt()
+        check_parameter("AlphaZero.arena", "n_games", n_games, Integer(minimum=1))
+        other: Player
+        if isinstance(opponent, AlphaZero) and opponent.game == self.game:
+            opponent._check_learnt()
+            other = opponent._best.evaluate
+        elif isinstance(opponent, MCTS) and opponent.evaluator is None and opponent.game == self.game:
+            c = math.sqrt(2) if opponent.exploration is None else float(opponent.exploration)
+            other = Playouts(opponent.simulations, c)
+        else:
+            raise ParameterError(
+                f"AlphaZero.arena: opponent={opponent!r:.80}; expected an AlphaZero or an MCTS without evaluator, of "
+                f"{self.game!r}"
+            )
+        settings = self._settings(arena=True)
+        if simulations is not None:
+            check_parameter("AlphaZero.arena", "simulations", simulations, Integer(minimum=2))
+            settings = replace(settings, simulations=int(simulations))
+        if isinstance(other, Playouts):  # whose seeds make the games different
+            settings = replace(settings, temperature_moves=0)
+        return self._games_in_turn(self._best.evaluate, other, n_games, settings, ("arena",))
+
     def _player(self, simulations: int | None) -> MCTS:
         self._check_learnt()
         return MCTS(
@@ -352,7 +386,8 @@ class AlphaZero(Saved):
             "parameters": {key: getattr(self, key) for key in _DOMAINS if key not in ("game", "random_state")},
             "seed": self._seed,
             "rows": np.array(self._rows),
-            "buffer": list(self._buffer),
+            # Planes of these games are zeros and ones.
+            "buffer": [np.packbits(self._buffer[0] > 0), *self._buffer[1:]],
             "best": self._best.weights(),
             "candidate": self._candidate.weights(),
             "optimizer": self._candidate.memory(),
@@ -362,27 +397,15 @@ class AlphaZero(Saved):
         options = dict(state["game"])
         game = NATIVE_GAMES[options.pop("name")](**options)
         self.__init__(game, random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
+        self.device = device_or_cpu(self.device)
         self._begin()
         self._best.load(state["best"])
         self._candidate.load(state["candidate"])
         self._candidate.remember(state["optimizer"])
-        self._buffer = tuple(state["buffer"])
+        bits, policies, results = state["buffer"]
+        shape = len(results), *self._shape["planes"]
+        planes = np.unpackbits(bits, count=math.prod(shape)).reshape(shape).astype(np.float32)
+        self._buffer = planes, policies, results
         self._rows = [tuple(float(x) for x in row) for row in state["rows"]]
         self.n_iter_ = len(self._rows)
         self._conclude()
-
-
-def _positions(records: list[Record]) -> tuple[Array, Array, Array]:
-    """Planes, policies and results for the player who moves, of all positions."""
-    results = [r.result * (1.0 if player == 0 else -1.0) for r in records for player in r.players]
-    return (
-        np.stack([planes for r in records for planes in r.planes]),
-        np.stack([policy for r in records for policy in r.policies]),
-        np.array(results, dtype=np.float32),
-    )
-
-
-def _elo(score: float, games: int) -> float:
-    """Difference of ratings that a score stands for; a score of all or nothing counts as half a game less."""
-    held = min(max(score, 0.5 / games), 1 - 0.5 / games)
-    return 400 * math.log10(held / (1 - held))

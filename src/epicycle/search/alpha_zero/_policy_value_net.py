@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from epicycle.nets.training._loop import as_arrays, as_tensors
-from epicycle.nets.training._torch import one_thread_each, seeded
+from epicycle.nets.training._torch import device_named, one_thread_each, seeded
 from epicycle.nets.training._weights import load_weights
 
 Array = np.ndarray
@@ -50,28 +50,34 @@ class PolicyValueNet(nn.Module):  # type: ignore[misc]
 
 
 class Network:
-    """A network with its optimiser, as arrays go in and come out."""
+    """A network with its optimiser, as arrays go in and come out, on a device."""
 
-    def __init__(self, shape: Mapping[str, Any], seed: int, learning_rate: float, weight_decay: float) -> None:
+    def __init__(
+        self, shape: Mapping[str, Any], seed: int, learning_rate: float, weight_decay: float, device: str = "cpu"
+    ) -> None:
+        self.device = device_named(device)
         with seeded(seed):
             self.module = PolicyValueNet(**shape)
-        self.module.eval()
+        self.module.to(self.device).eval()
         self.optimizer = torch.optim.AdamW(self.module.parameters(), lr=learning_rate, weight_decay=weight_decay)
 
     def evaluate(self, planes: Array, legal: Array) -> tuple[Array, Array]:
         """Probabilities of the legal moves and values: an evaluator of `MCTS`."""
         with torch.no_grad(), one_thread_each():
-            logits, values = self.module(torch.from_numpy(np.ascontiguousarray(planes, dtype=np.float32)))
-            logits = logits.masked_fill(~torch.from_numpy(np.ascontiguousarray(legal)), -torch.inf)
-            return torch.softmax(logits, dim=1).numpy(), values.numpy()
+            logits, values = self.module(self._tensor(np.ascontiguousarray(planes, dtype=np.float32)))
+            logits = logits.masked_fill(~self._tensor(np.ascontiguousarray(legal)), -torch.inf)
+            return torch.softmax(logits, dim=1).cpu().numpy(), values.cpu().numpy()
+
+    def _tensor(self, array: Array) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.device)
 
     def step(self, planes: Array, policy: Array, result: Array) -> tuple[float, float]:
         """One update of  -sum_a pi_a log p_a + (z - v)^2 ; returns both parts."""
         self.module.train()
         with one_thread_each():
-            logits, values = self.module(torch.from_numpy(planes))
-            of_policy = -(torch.from_numpy(policy) * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
-            of_value = (torch.from_numpy(result) - values).square().mean()
+            logits, values = self.module(self._tensor(planes))
+            of_policy = -(self._tensor(policy) * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
+            of_value = (self._tensor(result) - values).square().mean()
             self.optimizer.zero_grad()
             (of_policy + of_value).backward()
             self.optimizer.step()
@@ -86,12 +92,14 @@ class Network:
 
     def load(self, weights: Mapping[str, Array]) -> None:
         """Take weights over."""
-        load_weights(self.module, as_tensors(weights, torch.device("cpu")))
+        load_weights(self.module, as_tensors(weights, self.device))
 
     def memory(self) -> dict[str, Array]:
         """Moments of the optimiser by number of the parameter and name."""
         state = self.optimizer.state_dict()["state"]
-        return {f"{i}.{name}": np.array(value.numpy()) for i, part in state.items() for name, value in part.items()}
+        return {
+            f"{i}.{name}": np.array(value.cpu().numpy()) for i, part in state.items() for name, value in part.items()
+        }
 
     def remember(self, memory: Mapping[str, Array]) -> None:
         """Take the moments of an optimiser over."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,8 @@ class MatchResult:
         Wins and half the draws, as a share of the games.
     interval : tuple of float
         Clopper-Pearson interval of 95 % for the probability to win, draws left out; 0 and 1 without decided games.
+    elo : float
+        Difference of the Elo ratings that the score stands for; a score of all or nothing counts as half a game less.
     games : list of tuple of int
         Moves of each game; in games with odd numbers the second named moves first.
     """
@@ -50,6 +53,17 @@ class MatchResult:
         low = float(beta.ppf(0.025, w, n - w + 1)) if w else 0.0
         high = float(beta.ppf(0.975, w + 1, n - w)) if w < n else 1.0
         return low, high
+
+    @property
+    def elo(self) -> float:
+        """Difference of the Elo ratings that the score stands for."""
+        return elo_difference(self.score, self.wins + self.draws + self.losses)
+
+
+def elo_difference(score: float, games: int) -> float:
+    """Difference of ratings that a score stands for; a score of all or nothing counts as half a game less."""
+    held = min(max(score, 0.5 / games), 1 - 0.5 / games)
+    return 400 * math.log10(held / (1 - held))
 
 
 def play_match(
