@@ -1,4 +1,4 @@
-"""What rows looked like when they came in, so that rows that are drawn can look the same."""
+"""The form of rows when they came in, so that rows that are drawn can have the same."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ _WITH_FUNCTIONS = (
     "causal",
     "control",
     "diagnose",
+    "generative.evaluate",
     "metrics",
     "nets",
     "nets.examples",
