@@ -1,10 +1,10 @@
 r"""Mode collapse: parts of the real distribution of which nothing is drawn, and rows that repeat each other.
 
 The real rows are divided into modes, by labels or into regions by k-means. A mode with r of the n real rows and d of
-the m drawn ones is *missing* where d/m is less than a quarter of r/n and chance does not explain it: were the r + d rows
-real and drawn at random, d would be hypergeometric, and so few have a probability below 1% over the number of modes.
-Rows *repeat* where the median distance to the nearest other drawn row is less than a quarter of that among as many real
-rows.
+the m drawn ones is *missing* where d/m is less than a quarter of r/n and chance does not explain it: were the r + d
+rows real or drawn at random, d would be hypergeometric, and so few have a probability below 1% over the number of
+modes. Rows *repeat* where the median distance to the nearest other drawn row is less than a quarter of that among as
+many real rows.
 """
 
 from __future__ import annotations
