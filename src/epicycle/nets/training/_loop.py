@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -184,7 +185,9 @@ class TrainingRun:
         at, options = self.at, self.options
         decay = options.weight_decay + options.alpha / (batch.n_rows * self.rows.mean_weight)
         set_rates(self.optimizer, rate, decay)
-        with drawing_from(self.seed, at.step, 0, self.device):  # what an estimator's own gradients draw
+        # What an estimator's own gradients draw; ours name a stream for each part of the batch.
+        own = not isinstance(self.gradients, Gradients)
+        with drawing_from(self.seed, at.step, 0, self.device) if own else nullcontext():
             loss = self.gradients(batch, at.step)
         if options.clip_norm is not None:
             if self.scaler is not None:

@@ -26,18 +26,18 @@ def drawing_from(seed: int, step: int, part: int, device: torch.device) -> Itera
     On a GPU that stream is torch's own generator of the device, seeded anew: fused kernels and compiled modules draw
     from no other. It is put back as it was.
     """
+    outer = [getattr(_current, name, None) for name in ("name", "device", "generator")]
     _current.name, _current.device, _current.generator = (seed, step, part), device, None
-    before = None
-    if device.type == "cuda":
-        _current.generator = torch.cuda.default_generators[device.index or 0]
-        before = _current.generator.get_state()
-        _current.generator.manual_seed(_seed(_current.name))
+    on_device = torch.cuda.default_generators[device.index or 0] if device.type == "cuda" else None
+    if on_device is not None:
+        before = on_device.get_state()
+        _current.generator = on_device.manual_seed(_seed(_current.name))
     try:
         yield
     finally:
-        if before is not None:
-            _current.generator.set_state(before)
-        _current.name = _current.generator = None
+        if on_device is not None:
+            on_device.set_state(before)
+        _current.name, _current.device, _current.generator = outer
 
 
 def _seed(name: tuple[int, int, int]) -> int:
