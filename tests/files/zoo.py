@@ -24,6 +24,7 @@ from sklearn.feature_selection import (
     chi2,
     f_regression,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -117,6 +118,7 @@ def cases() -> list[Case]:
     add("select_fpr", SelectFpr(f_regression), numbers, y)
     add("select_fwe", SelectFwe(f_regression), numbers, y)
     add("select_generic", GenericUnivariateSelect(f_regression, mode="k_best", param=1), numbers, y)
+    add("frozen", FrozenEstimator(StandardScaler().fit(numbers)), numbers, y)
     add("union", make_union(StandardScaler(), MinMaxScaler()), numbers)
     add(
         "weighted_union",
