@@ -178,12 +178,19 @@ def _near(
         if len(columns) <= FEW or b - a == 2:
             near[a + 1 : b] = [columns] * (b - a - 1)
             continue
-        middle = np.unique(np.linspace(a, b, PARTS + 1).astype(int))
+        middle = _divided(R[a : b + 1]) + a
         C = [c_a, *_correlations(solver, R[middle[1:-1]], columns), c_b]
         for i, c in zip(middle[1:-1], C[1:-1], strict=True):
             near[i] = columns[np.abs(c[columns]) > alphas[i]]
         stretches += [(*middle[i : i + 2], columns, *C[i : i + 2]) for i in range(len(middle) - 1)]
     return near
+
+
+def _divided(R: np.ndarray) -> np.ndarray:
+    """The first and last of a stretch of residuals, and some between them, with ways of much the same length."""
+    way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(R, axis=0), axis=1)))
+    inner = np.searchsorted(way, way[-1] * np.arange(1, PARTS) / PARTS)
+    return np.unique(np.concatenate([[0, len(R) - 1], np.clip(inner, 1, len(R) - 2)]))
 
 
 def lasso_gaps(knots: Knots) -> np.ndarray:

@@ -174,13 +174,13 @@ class LeastAngle:
         """
         seen: set[bytes] = set()
         for _ in range(self._most_idle):
+            waiting = np.flatnonzero(self._out & self._barred)
+            if len(waiting) == 0 or len(self.active) >= min(self.max_columns, self.angles.max_rank):
+                return
             state = np.sort(self.active).tobytes() + self._out.tobytes()  # of what may enter: some are passed over
             if state in seen:
                 return
             seen.add(state)
-            waiting = np.flatnonzero(self._out & self._barred)
-            if len(waiting) == 0 or len(self.active) >= min(self.max_columns, self.angles.max_rank):
-                return
             behind = 1.0 - self._side[waiting] * self.angles.slopes(waiting)
             j = int(waiting[np.argmax(behind)])
             if not behind.max() > BEHIND:

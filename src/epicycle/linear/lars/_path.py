@@ -62,6 +62,9 @@ class PathRecord:
 
     def block(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """Columns that points first .. last - 1 use, and their coefficients, of shape (columns, points)."""
+        if last == first + 1:
+            order = np.argsort(self._columns[first])
+            return self._columns[first][order], self._values[first][order, None]
         used = np.unique(np.concatenate(self._columns[first:last]))
         W = np.zeros((len(used), last - first))
         for i in range(first, last):

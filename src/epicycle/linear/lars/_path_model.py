@@ -113,7 +113,7 @@ class PathModel(SparseLinearModel):
             done = sum(earlier.n_steps for earlier in records)
 
             def on_step(record: PathRecord, path: LeastAngle, step: Step, t: int = t, done: int = done) -> bool:
-                W[t] = path.coef
+                W[t, path.active] = path.w  # those that left are zero since the step before
                 event = step.event
                 return monitor(
                     done + record.n_steps,
