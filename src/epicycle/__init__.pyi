@@ -149,6 +149,9 @@ from .ensemble import (
     VotingClassifier as VotingClassifier,
     VotingRegressor as VotingRegressor,
 )
+from .generative import (
+    VAE as VAE,
+)
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,
     GaussianProcessRegressor as GaussianProcessRegressor,

@@ -1,6 +1,7 @@
 """Every error and warning of epicycle: one root, and each also the built-in a caller would expect."""
 
 from epicycle.core._exceptions import (
+    CollapseWarning,
     CollinearityWarning,
     ConvergenceError,
     ConvergenceWarning,
@@ -22,6 +23,7 @@ from epicycle.core._exceptions import (
 )
 
 __all__ = [
+    "CollapseWarning",
     "CollinearityWarning",
     "ConvergenceError",
     "ConvergenceWarning",

@@ -74,6 +74,10 @@ class OverlapWarning(EpicycleWarning):
     """Rows of one arm of a study have no counterparts in the other: the effect there is extrapolated."""
 
 
+class CollapseWarning(EpicycleWarning):
+    """A generative model ignores its codes, or leaves out parts of the data that it was fitted to."""
+
+
 class SeparationWarning(ConvergenceWarning):
     """An unpenalised likelihood has no maximum because the classes are separable but for ties."""
 

@@ -1,5 +1,6 @@
 """Models that draw new rows like those they were fitted to, tables and images alike (the extra `deep`)."""
 
 from epicycle.generative import evaluate
+from epicycle.generative.autoencoders import VAE
 
-__all__ = ["evaluate"]
+__all__ = ["VAE", "evaluate"]

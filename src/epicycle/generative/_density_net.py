@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,12 +35,16 @@ class DensityNet(GenerativeNet):
         -------
         log_density : ndarray of shape (n_samples,)
         """
-        if y is None and self.conditional:
-            self._check_fitted()
-            parts = [self._log_densities_of(X, label) for label in self.classes_]
-            # A bound for each class is one for the mixture, since the logarithm of a sum grows with every term.
-            return np.asarray(logsumexp(np.array(parts) + np.log(self.class_prior_)[:, None], axis=0))
-        return self._log_densities_of(X, y)
+        return self._over_classes(lambda label: self._log_densities_of(X, label), y)
+
+    def _over_classes(self, log_density: Callable[[Any], np.ndarray], y: Any) -> np.ndarray:
+        """log_density(y); of a conditional model without labels that of the mixture over all classes."""
+        if y is not None or not self.conditional:
+            return log_density(y)
+        self._check_fitted()
+        parts = np.array([log_density(label) for label in self.classes_])
+        # A bound for each class is one for the mixture, since the logarithm of a sum grows with every term.
+        return np.asarray(logsumexp(parts + np.log(self.class_prior_)[:, None], axis=0))
 
     def _log_densities_of(self, X: Any, y: Any) -> np.ndarray:
         return self._mapped(self._rows_of(X, y), self._log_densities).astype(np.float64)

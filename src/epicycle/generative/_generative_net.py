@@ -103,6 +103,10 @@ class GenerativeNet(NetEstimator):
     def _sampled(self, module: Any, n: int, labels: Any) -> Any:
         """n rows of the model as a tensor; `labels` are the codes of their classes, None without classes."""
 
+    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
+        """Rows for `plot_samples`, where these are others than those of `sample`."""
+        return self._sampled(module, n, labels)
+
     def _loss(self) -> Loss:
         return Squared()  # of reconstructions, where a subclass has no losses of its own
 
@@ -281,7 +285,7 @@ class GenerativeNet(NetEstimator):
 
         self._check_fitted()
         images = len(self.architecture_["shape"]) == 3
-        drawn = self._draw((64 if images else 1000) if n is None else n, random_state, y, self._sampled)
+        drawn = self._draw((64 if images else 1000) if n is None else n, random_state, y, self._pictured)
         real = None if X is None else self._mapped(self._rows_of(X), lambda _module, batch: batch.inputs[0])
         names = None if images else self._names()
         return samples_picture(drawn, real, names)

@@ -1,0 +1,96 @@
+"""`BoundNet`, the base of the models whose density is an integral over codes, with an encoder q(z | x) to draw them:
+
+    log p(x) >= E log w_1   and   log p(x) >= E log 1/K sum_k w_k,   w_k = p(x, z_k) / q(z_k | x),   z_k ~ q(z | x),
+
+where the second bound grows with K, and its limit is log p(x) (importance sampling; Burda et al. 2016).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epicycle.core._parameters import Integer, check_parameter
+from epicycle.core._random import Seed, seed_of
+from epicycle.generative._density_net import DensityNet
+from epicycle.nets._base import device_of
+
+if TYPE_CHECKING:
+    from epicycle.nets.training._batches import MiniBatch
+
+#: Draws for each row behind a bound of `score_samples`.
+_BOUND_DRAWS = 16
+#: Rows times draws that are computed at once.
+_AT_ONCE = {"cpu": 1 << 12, "cuda": 1 << 17}
+
+
+class BoundNet(DensityNet):
+    """Base of the generative networks that know a lower bound of their log-density, and estimate it by weights."""
+
+    @abstractmethod
+    def _log_weights(self, module: Any, batch: MiniBatch, n: int) -> Any:
+        """log p(x, z) - log q(z | x) of n draws of z for each row, of shape (n, n_rows)."""
+
+    def _observed(self, module: Any, batch: MiniBatch) -> MiniBatch:
+        """The batch with everything settled that is drawn of the rows themselves."""
+        return batch
+
+    def _log_densities(self, module: Any, batch: MiniBatch) -> Any:
+        return self._log_weights(module, batch, _BOUND_DRAWS).mean(0)
+
+    def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
+        """A lower bound of the log-density of each row, in nats: the evidence lower bound (ELBO), by 16 draws each.
+
+        `log_likelihood` comes nearer to the log-density itself.
+
+        Parameters
+        ----------
+        %(X)s
+        y : array-like of shape (n_samples,), or a label, optional
+            Of a conditional model: the bound given these labels; by default that of the mixture over all classes.
+
+        Returns
+        -------
+        bound : ndarray of shape (n_samples,)
+        """
+        return super().score_samples(X, y)
+
+    def log_likelihood(self, X: Any, y: Any = None, n_importance: int = 500, random_state: Seed = 0) -> np.ndarray:
+        """An estimate of the log-density of each row by importance sampling, in nats.
+
+        Its expectation is below the log-density, and above that for fewer draws.
+
+        Parameters
+        ----------
+        %(X)s
+        y : array-like of shape (n_samples,), or a label, optional
+            Of a conditional model: the density given these labels; by default that of the mixture over all classes.
+        n_importance : int, default=500
+            Draws for each row.
+        random_state : int, Generator, RandomState or None, default=0
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+        """
+        import torch
+
+        check_parameter(f"{type(self).__name__}.log_likelihood", "n_importance", n_importance, Integer(1))
+        n, seed = int(n_importance), seed_of(random_state)
+
+        def estimated(module: Any, batch: MiniBatch) -> Any:
+            batch = self._observed(module, batch)
+            step = max(1, _AT_ONCE.get(device_of(module).type, _AT_ONCE["cpu"]) // batch.n_rows)
+            total: Any = None
+            for first in range(0, n, step):
+                some = self._log_weights(module, batch, min(step, n - first)).double().logsumexp(0)
+                total = some if total is None else torch.logaddexp(total, some)
+            return total - math.log(n)
+
+        def of_label(label: Any) -> np.ndarray:
+            return self._mapped(self._rows_of(X, label), estimated, seed=seed)
+
+        return self._over_classes(of_label, y)

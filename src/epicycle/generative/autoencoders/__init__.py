@@ -1,0 +1,5 @@
+"""Models with a code behind every row, and networks that find it or draw from it."""
+
+from epicycle.generative.autoencoders._vae import VAE
+
+__all__ = ["VAE"]

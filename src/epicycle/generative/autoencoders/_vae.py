@@ -1,0 +1,293 @@
+r"""Variational auto-encoders:  maximise  mean_i v_i L(x_i)  over an encoder q and a decoder p, with
+
+    L(x) = E_{z ~ q(z|x)} log p(x | z) - beta KL(q(z | x) | p(z)),   q(z | x) = N(m(x), diag s(x)^2),   p(z) = N(0, I),
+
+for beta = 1 a lower bound of log p(x), whose gap is KL(q(z | x) | p(z | x)). Draws z = m + s e, e ~ N(0, I), make it
+differentiable. With K = n_importance > 1 the bound is E log 1/K sum_k p(x, z_k) / q(z_k | x) (Burda et al. 2016).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from epicycle.core._exceptions import CollapseWarning, DataError, ParameterError
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core.estimator import MethodCard, stores_arguments
+from epicycle.generative._bound_net import BoundNet
+from epicycle.generative.autoencoders._coder_options import (
+    CODER_DEFAULTS,
+    CODER_DOCS,
+    CODER_PARAMETERS,
+    CoderArguments,
+    CoderNet,
+)
+
+if TYPE_CHECKING:
+    from epicycle.nets.training._batches import MiniBatch, Rows
+
+#: An entry of the code tells something about the row if its mean divergence from the prior is above this, in nats.
+_ACTIVE = 0.01
+#: Batches of training rows on which that is measured.
+_BATCHES = 40
+
+
+class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet, BoundNet):  # type: ignore[misc]  # untyped
+    r"""Variational auto-encoder: rows are decoded from normal codes, and an encoder finds the codes of rows.
+
+    .. math:: \log p(x) \ge E_{q(z \mid x)} \log p(x \mid z) - \mathrm{KL}(q(z \mid x) \,|\, p(z)), \qquad
+              p(z) = N(0, I), \quad q(z \mid x) = N(m(x), \mathrm{diag}\, s(x)^2)
+
+    is maximised over the networks of encoder, :math:`m(x), \log s(x) = f(x)`, and decoder. Rows are tables or images;
+    what an entry is given the code is normal around g(z) with a deviation for each column (or channel), or a bit that
+    is 1 with probability sigmoid(g(z)).
+
+    Parameters
+    ----------
+    decoder : {'gaussian', 'bernoulli'}, default='gaussian'
+        Distribution of the entries of a row given its code. For 'bernoulli' entries are 0 or 1, or probabilities of 1
+        in between (bytes are divided by 255).
+    beta : float, default=1.0
+        Factor of the divergence: above 1 for entries of the code that vary independently, at the price of the
+        likelihood.
+    n_importance : int, default=1
+        Draws of the code for each row and step; with several the importance-weighted bound is maximised, which is
+        closer to the likelihood. Needs beta=1.
+    noise : float, optional
+        Deviation of the entries given the code, for decoder='gaussian', in units of the deviation of the column or
+        channel; learnt by default, one for each, and at least 0.001.
+    binarize : bool, default=False
+        For decoder='bernoulli': entries between 0 and 1 become bits, drawn anew each time that a row is seen. Without
+        it the mean of the log-probability over such draws takes their place.
+
+    Attributes
+    ----------
+    code_divergences_ : ndarray of shape (n_codes,)
+        Mean of KL(q(z_j | x) | p(z_j)) over rows of the fit, in nats: what each entry of the code tells about a row.
+        Entries near zero are not in use; where all are, the posterior has collapsed, of which a CollapseWarning
+        tells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from epicycle import VAE
+    >>> X = load_digits().images / 16
+    >>> model = VAE(4, decoder="bernoulli", hidden_layer_sizes=64, max_iter=10, learning_rate_init=0.003,
+    ...             random_state=0).fit(X)
+    >>> model.encode(X).shape, model.sample(5, random_state=0).shape
+    ((1797, 4), (5, 8, 8))
+    >>> bool(np.mean(model.log_likelihood(X[:100])) > model.score(X[:100]))
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **CODER_PARAMETERS,
+        "decoder": Choice("gaussian", "bernoulli"),
+        "beta": Real(0),
+        "n_importance": Integer(1),
+        "noise": NoneOr(Real(0, inclusive=False)),
+        "binarize": Boolean(),
+    }
+    _docs: ClassVar[Mapping[str, str]] = CODER_DOCS
+    _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+
+    decoder: str
+    beta: float
+    n_importance: int
+    noise: float | None
+    binarize: bool
+    code_divergences_: np.ndarray
+
+    @stores_arguments(**CODER_DEFAULTS)
+    def __init__(
+        self,
+        n_codes: int = 8,
+        *,
+        decoder: str = "gaussian",
+        beta: float = 1.0,
+        n_importance: int = 1,
+        noise: float | None = None,
+        binarize: bool = False,
+        **shared: Unpack[CoderArguments],
+    ) -> None: ...
+
+    # ------------------------------------------------------------------------------------------- the fit
+
+    @staticmethod
+    def _build_module(architecture: Mapping[str, Any]) -> Any:
+        import torch
+
+        from epicycle.generative.autoencoders._vae_module import VariationalModule
+
+        return VariationalModule(architecture).to(getattr(torch, architecture["dtype"]))
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        if self.n_importance > 1 and self.beta != 1.0:
+            raise ParameterError(
+                f"beta={self.beta!r}: the importance-weighted bound (n_importance={self.n_importance}) has no "
+                "divergence to weigh; expected beta=1, or n_importance=1"
+            )
+        if self.binarize and self.decoder != "bernoulli":
+            raise ParameterError(f"binarize=True: draws bits, for decoder='bernoulli'; got decoder={self.decoder!r}")
+        return super()._training_rows(X, y, sample_weight)
+
+    def _architecture(self, rows: Rows) -> dict[str, Any]:
+        bits = self.decoder == "bernoulli"
+        found = self._coder_architecture(rows, scaled=not bits)
+        if bits:
+            found |= self._unit_interval(rows, found["shape"])
+        noise = None if self.noise is None else float(self.noise)
+        return {**found, "decoder": self.decoder, "noise": noise, "binarize": bool(self.binarize)}
+
+    def _unit_interval(self, rows: Rows, shape: list[int]) -> dict[str, list[float]]:
+        """What bytes are divided by, having checked that numbers lie between 0 and 1."""
+        top = 1.0
+        for batch in rows.in_order(4096):
+            x = batch.inputs[0]
+            if x.dtype.is_floating_point:
+                require_probabilities(x.numpy(), type(self).__name__)
+            else:
+                top = 255.0
+        return {"mean": [0.0] * shape[-1], "deviation": [top] * shape[-1]}
+
+    def _rows_of(self, X: Any, y: Any = None) -> Rows:
+        rows = super()._rows_of(X, y)
+        if self.architecture_["decoder"] == "bernoulli" and hasattr(rows, "arrays"):
+            x = rows.arrays[0]
+            require_probabilities(x / self.architecture_["deviation"][0] if x.dtype.kind == "f" else x / 255, "VAE")
+        return rows
+
+    def _row_losses(self) -> Callable[[Any, MiniBatch], Any]:
+        k, beta = int(self.n_importance), float(self.beta)
+        if k == 1:
+            return lambda module, batch: module.negative_bound(batch.inputs[0], batch.target, beta)
+        return lambda module, batch: math.log(k) - module.log_weights(batch.inputs[0], batch.target, k).logsumexp(0)
+
+    def _train(self, rows: Rows, architecture: dict[str, Any], *, stream: bool = False) -> None:
+        super()._train(rows, architecture, stream=stream)
+        self._measure_codes(rows)
+
+    def _measure_codes(self, rows: Rows) -> None:
+        """What the entries of the codes tell about rows of the fit: in the certificate, and a warning where nothing."""
+        from epicycle.generative.autoencoders._vae_module import divergences
+
+        def of_batch(module: Any, batch: MiniBatch) -> Any:
+            batch = batch.to(module.scale.mean.device)
+            return divergences(*module.posterior(module.rows(batch.inputs[0]), batch.target))
+
+        found = self._by_blocks(islice(rows.in_order(self._prediction_batch()), _BATCHES), of_batch, 0)
+        self.code_divergences_ = found.mean(axis=0, dtype=np.float64)
+        k, active = len(self.code_divergences_), int((self.code_divergences_ > _ACTIVE).sum())
+        words = (
+            f"{active} of {k} entries of the code tell something about a row ({self.code_divergences_.sum():.3g} nats)"
+        )
+        self.certificate_ = replace(self.certificate_, meaning=f"{self.certificate_.meaning}; {words}")
+        if not active:
+            warnings.warn(
+                f"{type(self).__name__}: the posterior has collapsed: no entry of the code tells anything about a row "
+                f"(at most {self.code_divergences_.max():.2g} nats), and the decoder does without; lower beta, raise "
+                "max_iter or learning_rate_init, or make the decoder smaller, unless the columns are independent",
+                CollapseWarning,
+                stacklevel=2,
+            )
+
+    # ------------------------------------------------------------------------------------------- densities
+
+    def _observed(self, module: Any, batch: MiniBatch) -> MiniBatch:
+        if not module.binarize:
+            return batch
+        return replace(batch, inputs=(module.scale.inverse(module.rows(batch.inputs[0])),))
+
+    def _log_weights(self, module: Any, batch: MiniBatch, n: int) -> Any:
+        return module.log_weights(batch.inputs[0], batch.target, n)
+
+    # ------------------------------------------------------------------------------------------- codes
+
+    def _decoded(self, module: Any, z: Any, labels: Any) -> Any:
+        return module.means(z, labels)
+
+    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
+        if module.scale.images:  # without the noise of pixels
+            return super()._sampled(module, n, labels)
+        return self._sampled(module, n, labels)
+
+    def _sampled(self, module: Any, n: int, labels: Any) -> Any:
+        return module.draws(self._drawn_codes(module, n), labels)
+
+    def encode(self, X: Any, y: Any = None) -> np.ndarray:
+        """The means m(x) of the codes of rows.
+
+        Parameters
+        ----------
+        %(X)s
+        %(code_label)s
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_codes)
+        """
+        return self._mapped(self._labelled(X, y), lambda m, b: m.posterior(m.rows(b.inputs[0]), b.target)[0])
+
+    def _labelled(self, X: Any, y: Any) -> Rows:
+        """New rows, with their labels where the model is conditional."""
+        rows = self._rows_of(X, y)
+        if self.conditional and y is None:
+            raise DataError(f"y: {type(self).__name__} is conditional; expected a label, or one for each row")
+        return rows
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The means m(x) of the codes of rows: `encode` by the name that pipelines have for it.
+
+        Parameters
+        ----------
+        %(X)s
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_codes)
+        """
+        return self.encode(X)
+
+    def reconstruct(self, X: Any, y: Any = None) -> Any:
+        """The means of the rows that are decoded from the codes of rows.
+
+        Parameters
+        ----------
+        %(X)s
+        %(code_label)s
+
+        Returns
+        -------
+        X : array or data frame
+        """
+        rows = self._labelled(X, y)
+        return self._as_given(
+            self._mapped(rows, lambda m, b: m.means(m.posterior(m.rows(b.inputs[0]), b.target)[0], b.target))
+        )
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit to rows X, and return the means of their codes."""
+        self.fit(X, y, sample_weight=sample_weight)
+        return self.encode(X, y if self.conditional else None)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._n_codes()
+
+
+def require_probabilities(x: np.ndarray, name: str) -> None:
+    """Refuse entries below 0 and above 1."""
+    low, high = float(x.min()), float(x.max())
+    if low < 0 or high > 1:
+        raise DataError(
+            f"X: {name} with decoder='bernoulli' expects entries between 0 and 1, or bytes (uint8); got "
+            f"{low:g} to {high:g}"
+        )
