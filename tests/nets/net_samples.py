@@ -1,4 +1,4 @@
-"""What the networks are fitted to in the tests of the contract: each room of tests/nets has a module *_samples.py.
+"""What the networks are fitted to in the tests of the contract: each room has a module *_samples.py.
 
 ``SAMPLES = {"ConvNetClassifier": Sample(images, {"max_iter": 2})}`` says: ``images(n)`` gives n rows (X, y), and with
 these arguments a fit ends soon, and has done what was asked for. `X[:n]` has to be the first n rows.
@@ -32,7 +32,7 @@ class Sample:
 def all_samples() -> dict[str, Sample]:
     """The samples of all rooms, by the name of the class."""
     found: dict[str, Sample] = {}
-    for path in sorted(Path(__file__).parent.rglob("*_samples.py")):
+    for path in sorted(Path(__file__).parents[1].rglob("*_samples.py")):
         if path.name != "net_samples.py":
             found |= import_module(path.stem).SAMPLES
     return found
