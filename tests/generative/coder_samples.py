@@ -1,0 +1,18 @@
+"""Rows for the networks between rows and codes, and short fits."""
+
+import numpy as np
+from net_samples import Sample
+
+
+def on_a_curve(n):
+    """Rows of five columns that follow from two numbers each, but for noise."""
+    rng = np.random.default_rng(0)
+    t = rng.normal(size=(n, 2))
+    X = np.column_stack([t[:, 0], t[:, 1], t[:, 0] + t[:, 1], t[:, 0] - t[:, 1], np.tanh(t[:, 0])])
+    return X + 0.1 * rng.normal(size=X.shape), None
+
+
+_FEW = {"n_codes": 2, "hidden_layer_sizes": (8,), "max_iter": 3, "learning_rate_init": 0.02}
+SAMPLES = {
+    "VAE": Sample(on_a_curve, _FEW, solvers=("adamw",)),
+}
