@@ -54,7 +54,7 @@ def test_of_bits_the_likelihood_is_a_sum_over_all_rows():
     """A density of three bits adds up to one, and its bound to less."""
     X = np.random.default_rng(0).integers(0, 2, (300, 3)).astype(float)
     X[:, 1] = X[:, 0]
-    model = vae(decoder="bernoulli", max_iter=30, n_codes=1).fit(X)
+    model = vae(decoder="bernoulli", max_iter=100, n_codes=1, learning_rate_init=0.03).fit(X)
     every = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)], dtype=float)
     assert np.exp(model.log_likelihood(every, n_importance=5000)).sum() == pytest.approx(1, abs=0.02)
     assert np.exp(model.score_samples(every)).sum() < 1
@@ -94,21 +94,21 @@ def test_a_code_that_says_nothing_is_told():
         model = vae(beta=1000.0, max_iter=40).fit(X)
     assert (model.code_divergences_ < 0.01).all()
     assert "0 of 2 entries of the code tell something" in model.certificate_.meaning
-    model = vae(n_codes=6, max_iter=60).fit(X)
+    model = vae(n_codes=6, max_iter=100, learning_rate_init=0.03).fit(X)
     used = int((model.code_divergences_ > 0.01).sum())
     assert 2 <= used < 6  # there are two numbers behind the rows
     assert f"{used} of 6 entries" in model.certificate_.meaning
 
 
 def test_images_by_convolutions_and_their_codes():
-    X = (255 * DIGITS[:400]).astype(np.uint8)[:, :7]  # odd and even sides
-    model = vae(n_codes=4, channels=(4, 8), decoder="bernoulli", max_iter=15).fit(X)
+    X = (255 * BITS[:300]).astype(np.uint8)[:, :7]  # odd and even sides
+    model = vae(n_codes=4, channels=(4, 8), decoder="bernoulli", batch_size=16, max_iter=12).fit(X)
     assert model.sample(3, random_state=0).shape == (3, 7, 8)
     assert set(np.unique(model.sample(3, random_state=0))) == {0, 255}
     assert model.reconstruct(X[:5]).dtype == np.uint8
     assert model.encode(X[:5]).shape == (5, 4)
     assert model.plot_samples(9, X=X).axes
-    floats = vae(n_codes=4, channels=(4, 8), decoder="bernoulli", max_iter=15).fit(X / np.float32(255))
+    floats = vae(n_codes=4, channels=(4, 8), decoder="bernoulli", batch_size=16, max_iter=12).fit(X / np.float32(255))
     assert_allclose(floats.score_samples(X / np.float32(255)), model.score_samples(X), rtol=1e-4)
     colours = np.stack([X, 255 - X, X], axis=3)
     model = vae(n_codes=4, channels=4, max_iter=5).fit(colours)

@@ -19,6 +19,9 @@ from torch.nn import functional as F  # noqa: N812
 
 from epicycle.nets.mlp._module import ACTIVATIONS
 
+#: Factor of the last weights of a decoder at the start.
+_SMALL = 0.1
+
 
 class Encoder(nn.Module):  # type: ignore[misc]
     """From rows to `n_outputs` numbers.
@@ -41,6 +44,7 @@ class Encoder(nn.Module):  # type: ignore[misc]
         self.convolutions = nn.Sequential(*convolutions)
         n_flat = _channels(architecture)[-1] * math.prod(sides[-1])
         self.linear = _linear([n_flat + self.n_classes, *architecture["hidden"], n_outputs], activation)
+        start_weights(self, architecture["activation"])
 
     def forward(self, u: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
         """Outputs of rows u, given the codes of their classes."""
@@ -64,6 +68,9 @@ class CodeDecoder(nn.Module):  # type: ignore[misc]
         self.convolutions = nn.ModuleList(
             nn.ConvTranspose2d(n_in, n_out, 4, stride=2, padding=1) for n_in, n_out in pairwise(channels)
         )
+        start_weights(self, architecture["activation"])
+        with torch.no_grad():  # rows near their means, which the codes move first where that helps
+            (self.convolutions or self.linear)[-1].weight.mul_(_SMALL)
 
     def forward(self, z: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
         """Rows of codes z, given the codes of their classes."""
@@ -72,6 +79,21 @@ class CodeDecoder(nn.Module):  # type: ignore[misc]
             # An odd side is one less than twice the half that it was rounded up to.
             u = convolution(self.activation(u))[..., : side[0], : side[1]]
         return u
+
+
+def start_weights(module: nn.Module, activation: str) -> None:
+    """Weights with which hidden units are as spread as what they are given (He et al. 2015), and no biases.
+
+    Torch's own shrink a row with every layer: codes that tell nothing yet are soon ignored.
+    """
+    gain = nn.init.calculate_gain(activation if activation in ("relu", "tanh") else "linear")
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+            n_in = layer.weight[0].numel()  # of transposed convolutions: four of their taps meet in a pixel
+            if isinstance(layer, nn.ConvTranspose2d):
+                n_in = layer.weight.shape[0] * 4
+            nn.init.normal_(layer.weight, std=gain / math.sqrt(n_in))
+            nn.init.zeros_(layer.bias)
 
 
 def with_class(x: torch.Tensor, labels: torch.Tensor | None, n_classes: int) -> torch.Tensor:

@@ -15,7 +15,8 @@ from epicycle.generative.autoencoders._coders import CodeDecoder, Encoder
 from epicycle.nets.training._randomness import generator
 
 _LOG_2PI = math.log(2 * math.pi)
-#: Ends of the logarithms of deviations, so that a column that is constant given the code has a finite density.
+#: Logarithms of deviations: of codes at the start, and ends, so that a column that is constant given the code has a finite density.
+_START_SPREAD = -1.0
 _LEAST_NOISE, _LARGEST_SPREAD = math.log(1e-3), 8.0
 
 
@@ -30,6 +31,9 @@ class VariationalModule(nn.Module):  # type: ignore[misc]
         self.binarize = bool(architecture["binarize"])
         self.encoder = Encoder(architecture, 2 * k)
         self.decoder = CodeDecoder(architecture)
+        with torch.no_grad():  # deviations that follow from no row yet, and leave room for what the means tell
+            self.encoder.linear[-1].weight[k:] = 0.0
+            self.encoder.linear[-1].bias[k:] = _START_SPREAD
         if not self.bernoulli:
             noise = architecture["noise"]
             start = torch.zeros(shape[-1]) if noise is None else torch.full((shape[-1],), math.log(noise))
