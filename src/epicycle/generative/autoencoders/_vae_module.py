@@ -15,7 +15,7 @@ from epicycle.generative.autoencoders._coders import CodeDecoder, Encoder
 from epicycle.nets.training._randomness import generator
 
 _LOG_2PI = math.log(2 * math.pi)
-#: Logarithms of deviations: of codes at the start, and ends, so that a column that is constant given the code has a finite density.
+#: Logarithms of deviations: of codes at the start; ends of those of columns and of codes, for finite densities.
 _START_SPREAD = -1.0
 _LEAST_NOISE, _LARGEST_SPREAD = math.log(1e-3), 8.0
 
