@@ -63,6 +63,16 @@ def scale_of(rows: Any) -> tuple[list[float], list[float]]:
     return np.asarray(mean).tolist(), np.where(constant, 1.0, deviation).tolist()
 
 
+def bounds_of(rows: Any) -> tuple[list[float], list[float]]:
+    """Middles and half widths of the ranges of the columns, or of the channels of images; 1 where all are equal."""
+    low, high = math.inf, -math.inf
+    for batch in rows.in_order(_ROWS):
+        x, _ = _numbers(batch)
+        low, high = np.minimum(low, x.min(axis=(0, 1))), np.maximum(high, x.max(axis=(0, 1)))
+    half = np.subtract(high, low) / 2
+    return np.asarray(low + half).tolist(), np.where(half > 0, half, 1.0).tolist()
+
+
 def _numbers(batch: Any) -> tuple[np.ndarray, np.ndarray]:
     """(values of shape (n, pixels, channels), weights) of a batch; a table has one pixel."""
     x = batch.inputs[0].numpy().astype(np.float64)

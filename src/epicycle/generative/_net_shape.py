@@ -1,0 +1,71 @@
+"""The shapes of the networks of players and energies: constructor arguments, and their entries of an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._parameters import Described, Domain, Integer
+from epicycle.generative._generative_net import (
+    GENERATIVE_DEFAULTS,
+    GENERATIVE_DOCS,
+    GENERATIVE_PARAMETERS,
+    GenerativeArguments,
+)
+from epicycle.generative._latent_net import LatentNet
+
+_SIZE = Integer(1)
+
+
+def _is_sizes(value: Any) -> bool:
+    several = isinstance(value, list | tuple | np.ndarray)
+    return all(map(_SIZE.accepts, value)) if several else _SIZE.accepts(value)
+
+
+def sizes_of(value: Any) -> list[int]:
+    """The numbers of units or of channels of all layers."""
+    return [int(size) for size in np.atleast_1d(np.asarray(value, dtype=np.int64))]
+
+
+SIZES = Described("a positive integer, or a list of them", _is_sizes)
+
+SHAPE_PARAMETERS: Mapping[str, Domain] = {
+    **GENERATIVE_PARAMETERS,
+    "hidden_layer_sizes": SIZES,
+    "channels": SIZES,
+}
+SHAPE_DEFAULTS: Mapping[str, Any] = {
+    "hidden_layer_sizes": (128, 128),
+    "channels": (32, 64),
+    **GENERATIVE_DEFAULTS,
+}
+SHAPE_DOCS: Mapping[str, str] = {
+    **GENERATIVE_DOCS,
+    **LatentNet._docs,
+    "hidden_layer_sizes": "hidden_layer_sizes : int or sequence of int, default={default}\n"
+    "    Units of the hidden layers, where there are no convolutions.",
+    "channels": "channels : int or sequence of int, default={default}\n"
+    "    Of images: convolutions with so many channels, each at half the height and width of the one before. () looks\n"
+    "    at pixels as at the columns of a table.",
+}
+
+
+class ShapeArguments(GenerativeArguments, total=False):
+    """Arguments of the networks of players and energies, for those that take them as ``**shared``."""
+
+    hidden_layer_sizes: Any
+    channels: Any
+
+
+def shape_entries(model: Any, rows: Any) -> dict[str, Any]:
+    """The entries of all architectures, those of the layers, and the scale: images within [-1, 1], tables by moments."""
+    from epicycle.generative._scale import bounds_of, scale_of
+
+    found: dict[str, Any] = model._common_architecture(rows, scaled=False)
+    images = len(found["shape"]) == 3
+    found["mean"], found["deviation"] = bounds_of(rows) if images else scale_of(rows)
+    found["hidden"] = sizes_of(model.hidden_layer_sizes)
+    found["channels"] = sizes_of(model.channels) if images else []
+    return found

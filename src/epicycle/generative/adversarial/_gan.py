@@ -1,0 +1,237 @@
+r"""Generative adversarial networks:  a generator x = g(z), z ~ N(0, I), against a critic f that tells real rows apart:
+
+    critic      minimise  mean_i v_i l_+(f(x_i)) + E_z l_-(f(g(z))) + penalty of f'
+    generator   minimise  E_z l_g(f(g(z)))
+
+with the losses of `_losses`. Both see the labels of a conditional model. They take turns, `critic_steps` to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+
+from epicycle.core._exceptions import EpicycleWarning
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core.estimator import MethodCard, stores_arguments
+from epicycle.generative._latent_net import LatentNet
+from epicycle.generative._net_shape import (
+    SHAPE_DEFAULTS,
+    SHAPE_DOCS,
+    SHAPE_PARAMETERS,
+    ShapeArguments,
+    shape_entries,
+)
+from epicycle.nets._base import device_of
+from epicycle.nets.training._options import TrainingOptions
+
+_LOSSES = ("non_saturating", "minimax", "wasserstein", "hinge")
+#: Rows that are compared with as many draws after each epoch, at most.
+_COMPARED = 1000
+#: Below it the generator is said to leave rows out.
+_ENOUGH = 0.9
+
+
+class GAN(LatentNet):
+    r"""Generative adversarial network: a generator that learns from a critic which tells its rows from real ones.
+
+    .. math:: \min_g \max_f \; \frac1n \sum_i v_i \log \sigma(f(x_i)) + E_{z \sim N(0, I)} \log(1 - \sigma(f(g(z)))),
+
+    the original game, and three others with losses of their own. There is no density, and so no `score_samples`.
+    After each epoch the share of the real rows near which drawn rows fall is measured (`coverage` in `history_`); a
+    generator that leaves out more than a tenth of them, which is called mode collapse, is warned of.
+
+    Parameters
+    ----------
+    loss : {'non_saturating', 'minimax', 'wasserstein', 'hinge'}, default='non_saturating'
+        The game: the generator makes the critic's error on its rows large, or its success small (the original); or
+        both play for the distance of Wasserstein, or for the margins of a hinge.
+    n_codes : int, default=32
+        Length k of a code.
+    gradient_penalty : float, optional
+        Factor of the penalty of the critic's slope: at points between real and drawn rows with the Wasserstein loss,
+        where the slope is drawn to 1 (10 by default); at real rows otherwise, where it is drawn to 0 (0.1 by default).
+    spectral_norm : bool, default=False
+        Whether every layer of the critic has the largest singular value 1.
+    critic_steps : int, optional
+        Steps of the critic for each of the generator; by default 5 with the Wasserstein loss, and 1 otherwise.
+
+    Attributes
+    ----------
+    coverage_ : float
+        The share of the real rows near which rows of the generator fall, at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import GAN
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal([-2, 0], 0.3, (500, 2)), rng.normal([2, 0], 0.3, (500, 2))])
+    >>> model = GAN(n_codes=4, hidden_layer_sizes=(64, 64), max_iter=60, random_state=0).fit(X)
+    >>> drawn = model.sample(1000, random_state=0)
+    >>> bool(0.3 < np.mean(drawn[:, 0] > 0) < 0.7)
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **SHAPE_PARAMETERS,
+        "loss": Choice(*_LOSSES),
+        "n_codes": Integer(1),
+        "gradient_penalty": NoneOr(Real(0)),
+        "spectral_norm": Boolean(),
+        "critic_steps": NoneOr(Integer(1)),
+    }
+    _docs: ClassVar[Mapping[str, str]] = SHAPE_DOCS
+    _card = MethodCard("generative", ("F9",), ("memory", "files"), "none")
+
+    loss: str
+    n_codes: int
+    gradient_penalty: float | None
+    spectral_norm: bool
+    critic_steps: int | None
+    coverage_: float
+
+    @stores_arguments(**{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate_init": 1e-3, "max_iter": 100})
+    def __init__(
+        self,
+        loss: str = "non_saturating",
+        *,
+        n_codes: int = 32,
+        gradient_penalty: float | None = None,
+        spectral_norm: bool = False,
+        critic_steps: int | None = None,
+        **shared: Unpack[ShapeArguments],
+    ) -> None: ...
+
+    @staticmethod
+    def _build_module(architecture: Mapping[str, Any]) -> Any:
+        from epicycle.generative.adversarial._module import Adversaries
+
+        return Adversaries(architecture)
+
+    def _architecture(self, rows: Any) -> dict[str, Any]:
+        return {
+            **shape_entries(self, rows),
+            "n_codes": int(self.n_codes),
+            "activation": "leaky_relu",
+            "spectral_norm": bool(self.spectral_norm),
+        }
+
+    def _n_codes(self) -> int:
+        return int(self.architecture_["n_codes"])
+
+    def _decoded(self, module: Any, z: Any, labels: Any) -> Any:
+        return module.scale.inverse(module.generator(z, labels))
+
+    # ------------------------------------------------------------------------------------------- the game
+
+    def _players(self) -> Any:
+        from epicycle.generative.adversarial._losses import Players
+
+        penalty = self.gradient_penalty
+        if penalty is None:
+            penalty = 10.0 if self.loss == "wasserstein" else 0.1
+        return Players(self.loss, float(penalty))
+
+    def _training_options(self, rows: Any) -> TrainingOptions:
+        # A first moment that forgets soon: the other player changes what a gradient means.
+        return replace(super()._training_options(rows), betas=(0.5, 0.99))
+
+    def _own_gradients(self, module: Any, rows: Any) -> Any:
+        from epicycle.generative._turns import Turns
+
+        players, real = self._players(), _Compared(module, rows)
+        steps = self.critic_steps or (5 if self.loss == "wasserstein" else 1)
+        return Turns(
+            module,
+            {"critic": players.critic, "generator": players.generator},
+            ["critic"] * int(steps) + ["generator"],
+            self._training_options(rows),
+            mean_weight=rows.mean_weight,
+            labelled=self.conditional,
+            columns=lambda: {"coverage": real.coverage(module)},
+        )
+
+    def _row_losses(self) -> Any:
+        players = self._players()
+
+        def losses(module: Any, batch: Any) -> Any:
+            import torch
+
+            from epicycle.generative.adversarial._losses import drawn_rows
+
+            # The value of the game without penalty: at its end neither player has a slope.
+            real = players.game.real(module.critic(module.scale(batch.inputs[0]), batch.target))
+            with torch.set_grad_enabled(torch.is_grad_enabled()):
+                drawn = drawn_rows(module, len(real), batch.target)
+            return real + players.game.drawn(module.critic(drawn, batch.target))
+
+        return losses
+
+    # ------------------------------------------------------------------------------------------- evidence
+
+    def _validate(self, module: Any, held: Any) -> dict[str, float]:
+        distance = _Compared(module, held).energy_distance(module)
+        return {"validation_loss": distance, "validation_score": -distance}
+
+    def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
+        super()._train(rows, architecture, stream=stream)
+        module = self.module_
+        self.coverage_ = _Compared(module, rows).coverage(module)
+        said = (
+            f"; the rows that the generator draws cover {self.coverage_:.0%} of the real ones (no proof that it draws "
+            "from their distribution)"
+        )
+        self.certificate_ = replace(self.certificate_, meaning=self.certificate_.meaning + said)
+        if self.coverage_ < _ENOUGH:
+            self._run.notices.append(
+                EpicycleWarning(
+                    f"GAN: mode collapse: no rows are drawn near {1 - self.coverage_:.0%} of the real ones; raise "
+                    "max_iter, batch_size or gradient_penalty, or take loss='wasserstein'"
+                )
+            )
+
+
+class _Compared:
+    """Some real rows, and what is said of a generator by as many rows that it draws from codes that stay the same."""
+
+    def __init__(self, module: Any, rows: Any) -> None:
+        import torch
+
+        from epicycle.generative.adversarial._mode_coverage import Cells
+
+        n = min(_COMPARED, rows.n_rows)
+        batch = next(iter(rows.epoch(n, 0, 0, shuffle=True))).to(device_of(module))
+        weight = next(module.parameters())
+        numbers = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            self.real, self.labels, self.weight = module.scale(batch.inputs[0]), batch.target, batch.weight
+            self.codes = torch.randn((n, module.n_codes), generator=numbers, dtype=weight.dtype).to(weight.device)
+        self.cells = Cells(self.real, self.weight, 0)
+
+    def _drawn(self, module: Any) -> Any:
+        import torch
+
+        training = module.training
+        module.eval()
+        with torch.no_grad():
+            drawn = module.generator(self.codes[: len(self.real)], self.labels)
+        module.train(training)
+        return drawn
+
+    def coverage(self, module: Any) -> float:
+        """The share of the real rows in cells that drawn rows meet."""
+        return self.cells.coverage(self._drawn(module))
+
+    def energy_distance(self, module: Any) -> float:
+        """2 E|x - g| - E|x - x'| - E|g - g'|, which is zero for equal distributions (Szekely and Rizzo 2013)."""
+        import torch
+
+        x, g = self.real.flatten(1).double(), self._drawn(module).flatten(1).double()
+        v = torch.ones(len(x)) if self.weight is None else self.weight.double()
+        v, u = (v / v.sum()).to(x), torch.full((len(g),), 1 / len(g)).to(x)
+        parts = 2 * v @ torch.cdist(x, g) @ u - v @ torch.cdist(x, x) @ v - u @ torch.cdist(g, g) @ u
+        return float(np.float64(parts.cpu()))

@@ -1,0 +1,99 @@
+"""The rows that an energy is compared with: chains that persist, chains from the data, or a generator's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from epicycle.generative.energy._chains import move
+from epicycle.nets.training._batches import MiniBatch
+from epicycle.nets.training._randomness import generator
+
+
+class Draws:
+    """The losses of an energy, and of the generator that learns from it.
+
+    Parameters
+    ----------
+    method : {'persistent', 'contrastive', 'adversarial'}
+    n_moves, n_leapfrog : int
+        Of chains in each step.
+    renewal : float
+        Share of persistent chains that start anew in each step.
+    penalty : float
+        Of f^2.
+    """
+
+    def __init__(self, method: str, n_moves: int, n_leapfrog: int, renewal: float, penalty: float) -> None:
+        self.method, self.n_moves, self.n_leapfrog = method, n_moves, n_leapfrog
+        self.renewal, self.penalty = renewal, penalty
+        self.accepted: list[float] = []
+
+    def energy(self, module: Any, batch: MiniBatch) -> tuple[torch.Tensor, torch.Tensor]:
+        """-f of the rows and f of the draws, with the penalty."""
+        u = module.scale(batch.inputs[0])
+        drawn, labels = self._drawn(module, u, batch.target)
+        f = module(u, batch.target)
+        g = module(drawn, labels)
+        of_draws = g + self.penalty * g.square()
+        if len(of_draws) != len(u):
+            of_draws = of_draws.mean().expand(len(u))
+        return -f + self.penalty * f.square(), of_draws
+
+    def actor(self, module: Any, batch: MiniBatch) -> tuple[None, torch.Tensor]:
+        """KL(pi | p) of draws of the generator, up to a constant."""
+        u, z = module.actor.draw(batch.n_rows, batch.target)
+        return None, -module(u, batch.target) - module.log_normal(u) - module.actor.entropy(u, z)
+
+    def _drawn(
+        self, module: Any, u: torch.Tensor, labels: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        if self.method == "adversarial":
+            with torch.no_grad():
+                return module.actor.draw(len(u), labels)[0], labels
+        start = u
+        if self.method == "persistent":
+            start, labels = module.chains, (module.chain_labels if module.n_classes else None)
+            renewed = torch.rand(len(start), generator=generator(), device=start.device) < self.renewal
+            wide = renewed.view(-1, *[1] * (start.ndim - 1))
+            start = torch.where(wide, module.noise(len(start)), start)
+
+        def log_density(x: torch.Tensor) -> torch.Tensor:
+            return module(x, labels) + module.log_normal(x)
+
+        moved = move(log_density, start, module.step, self.n_moves, self.n_leapfrog)
+        self.accepted.append(moved.accepted)
+        with torch.no_grad():
+            module.step.copy_(moved.step)
+            if self.method == "persistent":
+                module.chains.copy_(moved.u)
+            else:  # what a sample starts from
+                n = min(len(module.chains), len(u))
+                module.chains[:n].copy_(moved.u[:n])
+                if labels is not None:
+                    module.chain_labels[:n].copy_(labels[:n])
+        return moved.u.detach(), labels
+
+    def columns(self) -> dict[str, float]:
+        """The share of proposals that were accepted since the last call."""
+        found = {"accepted": sum(self.accepted) / len(self.accepted)} if self.accepted else {}
+        self.accepted = []
+        return found
+
+
+def starts(module: Any, n: int, labels: torch.Tensor | None) -> torch.Tensor:
+    """n rows to start chains from: chains of the fit with these labels, drawn at random, or rows of the generator."""
+    if hasattr(module, "actor"):
+        with torch.no_grad():
+            found: torch.Tensor = module.actor.draw(n, labels)[0]
+        return found
+    chances = torch.rand((n, len(module.chains)), generator=generator(), device=module.chains.device)
+    if labels is not None:
+        chances = chances - 2 * (labels.long()[:, None] != module.chain_labels[None]).to(chances)
+    best = chances.max(1)
+    u = module.chains[best.indices]
+    if labels is not None:  # a class that no chain has
+        wide = (best.values < 0).view(-1, *[1] * (u.ndim - 1))
+        u = torch.where(wide, module.noise(n), u)
+    return u

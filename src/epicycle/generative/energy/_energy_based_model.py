@@ -1,0 +1,295 @@
+r"""Energy-based models:  minimise  - mean_i v_i log p(x_i),   log p(u) = f(u) + log N(u; 0, I) - log Z,
+
+u = (x - mean) / deviation, whose gradient is that of  - mean_i v_i f(u_i) + E_p f(u).  The expectation is one over
+
+    persistent     chains that go on from step to step (Tieleman 2008)
+    contrastive    chains that start at the rows of the batch (Hinton 2002)
+    adversarial    a generator pi, which in turn is moved towards p: min_f max_pi KL(data | p) - KL(pi | p)
+
+where KL(pi | p) = - H(pi) - E_pi (f + log N) + log Z, and H is bounded from below by a recogniser of codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real, check_parameter
+from epicycle.core._random import Seed, seed_of
+from epicycle.core.estimator import MethodCard, stores_arguments
+from epicycle.generative._density_net import DensityNet
+from epicycle.generative._net_shape import (
+    SHAPE_DEFAULTS,
+    SHAPE_DOCS,
+    SHAPE_PARAMETERS,
+    ShapeArguments,
+    shape_entries,
+)
+from epicycle.nets._base import device_of
+
+_METHODS, _SAMPLERS = ("persistent", "contrastive", "adversarial"), ("langevin", "hmc")
+#: Steps of leapfrog in one move.
+_LEAPFROG = {"langevin": 1, "hmc": 5}
+#: Moves of a chain from where it stands to a row that is given back.
+_MOVES = 200
+
+
+class EnergyBasedModel(DensityNet):
+    r"""Energy-based model: a network f gives every row an energy, and rows of low energy are likely.
+
+    .. math:: \log p(u) = f(u) + \log N(u;\, 0, I) - \log Z, \qquad u = (x - \text{mean}) / \text{deviation},
+
+    fitted by maximum likelihood with Markov chains (persistent or not), or against a generator. `energy` tells odd
+    rows from usual ones. `score_samples` is an estimate, since Z is one: annealed importance sampling at the end of
+    the fit gives `log_normalizer_` and its standard error.
+
+    Parameters
+    ----------
+    method : {'persistent', 'contrastive', 'adversarial'}, default='persistent'
+        Where the rows come from that are compared with the real ones: chains that go on from step to step, chains
+        that start at the rows of the batch, or a generator that learns to draw from the model.
+    sampler : {'langevin', 'hmc'}, default='langevin'
+        Moves of the chains: one step along the gradient with noise, or several with momentum; both are corrected by
+        Metropolis' rule, and their size follows the share that is accepted.
+    n_moves : int, default=10
+        Moves of each chain in a step of the training.
+    n_chains : int, default=256
+        Persistent chains.
+    renewal : float, default=0.02
+        Share of the persistent chains that start from noise again in each step.
+    energy_penalty : float, default=0.01
+        Factor of the mean of :math:`f^2` over real rows and draws, which keeps energies within bounds.
+    n_codes : int, default=16
+        Length of the codes of the generator, with ``method='adversarial'``.
+    n_levels : int, default=500
+        Levels of annealed importance sampling; 0 leaves it out, and `score_samples` with it.
+    n_annealed : int, default=200
+        Chains of annealed importance sampling, for each class of a conditional model.
+
+    Attributes
+    ----------
+    log_normalizer_ : ndarray of shape (n_classes,) or (1,)
+        Estimates of log Z.
+    log_normalizer_error_ : ndarray of shape (n_classes,) or (1,)
+        Their standard errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epicycle import EnergyBasedModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal([-2, 0], 0.5, (500, 2)), rng.normal([2, 0], 0.5, (500, 2))])
+    >>> model = EnergyBasedModel(hidden_layer_sizes=(32, 32), max_iter=10, n_levels=100, random_state=0).fit(X)
+    >>> bool(model.energy([[0.0, 3.0]])[0] > model.energy([[2.0, 0.0]])[0])
+    True
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **SHAPE_PARAMETERS,
+        "method": Choice(*_METHODS),
+        "sampler": Choice(*_SAMPLERS),
+        "n_moves": Integer(1),
+        "n_chains": Integer(1),
+        "renewal": Real(0, 1),
+        "energy_penalty": Real(0),
+        "n_codes": Integer(1),
+        "n_levels": Integer(0),
+        "n_annealed": Integer(2),
+        "spectral_norm": Boolean(),
+    }
+    _docs: ClassVar[Mapping[str, str]] = {
+        **SHAPE_DOCS,
+        "spectral_norm": "spectral_norm : bool, default={default}\n"
+        "    Whether every layer has the largest singular value 1, so that f is as smooth as can be.",
+        "moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
+    }
+    _card = MethodCard("generative", ("F9",), ("memory", "files"), "none")
+
+    method: str
+    sampler: str
+    n_moves: int
+    n_chains: int
+    renewal: float
+    energy_penalty: float
+    n_codes: int
+    n_levels: int
+    n_annealed: int
+    spectral_norm: bool
+    log_normalizer_: np.ndarray
+    log_normalizer_error_: np.ndarray
+
+    @stores_arguments(
+        **{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate": "cosine", "max_iter": 50, "spectral_norm": False}
+    )
+    def __init__(
+        self,
+        method: str = "persistent",
+        *,
+        sampler: str = "langevin",
+        n_moves: int = 10,
+        n_chains: int = 256,
+        renewal: float = 0.02,
+        energy_penalty: float = 0.01,
+        n_codes: int = 16,
+        n_levels: int = 500,
+        n_annealed: int = 200,
+        **shared: Unpack[ShapeArguments],
+    ) -> None: ...
+
+    @staticmethod
+    def _build_module(architecture: Mapping[str, Any]) -> Any:
+        from epicycle.generative.energy._module import Energy
+
+        return Energy(architecture)
+
+    def _architecture(self, rows: Any) -> dict[str, Any]:
+        return {
+            **shape_entries(self, rows),
+            "method": self.method,
+            "n_codes": int(self.n_codes),
+            "n_chains": int(self.n_chains),
+            "activation": "silu",
+            "spectral_norm": bool(self.spectral_norm),
+        }
+
+    # ------------------------------------------------------------------------------------------- the objective
+
+    def _own_gradients(self, module: Any, rows: Any) -> Any:
+        from epicycle.generative._turns import Turns
+        from epicycle.generative.energy._draws import Draws
+
+        draws = Draws(self.method, int(self.n_moves), _LEAPFROG[self.sampler], self.renewal, self.energy_penalty)
+        players = {"energy": draws.energy, "actor": draws.actor}
+        order = ["energy", "actor"] if self.method == "adversarial" else ["energy"]
+        return Turns(
+            module,
+            {name: players[name] for name in order},
+            order,
+            self._training_options(rows),
+            mean_weight=rows.mean_weight,
+            labelled=self.conditional,
+            columns=draws.columns,
+        )
+
+    def _row_losses(self) -> Any:
+        def losses(module: Any, batch: Any) -> Any:
+            # The likelihood's gradient with the chains as they are now for the expectation.
+            f = module(module.scale(batch.inputs[0]), batch.target)
+            labels = module.chain_labels if module.n_classes else None
+            return module(module.chains, labels).mean() - f
+
+        return losses
+
+    def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
+        super()._train(rows, architecture, stream=stream)
+        if self.n_levels:
+            self._normalise()
+
+    def _normalise(self) -> None:
+        """log Z of each class by annealed importance sampling."""
+        import torch
+
+        from epicycle.generative.energy._chains import annealed, log_mean
+        from epicycle.nets.training._randomness import drawing_from
+        from epicycle.nets.training._torch import one_thread_each
+
+        module, found = self.module_, []
+        for k in range(max(self._n_classes(), 1)):
+            with one_thread_each(), drawing_from(0, k, 0, device_of(module)):
+                n = int(self.n_annealed)
+                labels = torch.full((n,), k, device=device_of(module)) if self.conditional else None
+                _, log_w = annealed(
+                    lambda u, labels=labels: module(u, labels),
+                    module.log_normal,
+                    module.noise(n),
+                    module.step.clone(),
+                    int(self.n_levels),
+                    _LEAPFROG[self.sampler],
+                )
+                found.append(log_mean(log_w))
+        self.log_normalizer_, self.log_normalizer_error_ = np.array(found).T
+
+    # ------------------------------------------------------------------------------------------- energies
+
+    def energy(self, X: Any, y: Any = None) -> np.ndarray:
+        """The energy of each row, -f(u) - log N(u; 0, I): minus its log-density up to a constant, so large for odd rows.
+
+        Parameters
+        ----------
+        %(X)s
+        y : array-like of shape (n_samples,), or a label, optional
+            Of a conditional model: the labels of the rows, which it needs.
+
+        Returns
+        -------
+        energy : ndarray of shape (n_samples,)
+        """
+        if self.conditional and y is None:
+            raise ParameterError("y=None: the energies of a conditional model are those of given labels")
+        return self._mapped(self._rows_of(X, y), lambda m, b: -self._unnormalised(m, b)).astype(np.float64)
+
+    def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
+        """An estimate of the log-density of each row, in nats: log Z is estimated, and its error is shared by all.
+
+        Parameters
+        ----------
+        %(X)s
+        y : array-like of shape (n_samples,), or a label, optional
+            Of a conditional model: the density given these labels; by default that of the mixture over all classes.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+        """
+        self._check_fitted()
+        if not hasattr(self, "log_normalizer_"):
+            raise ParameterError("n_levels=0: there is no estimate of the normaliser, which score_samples needs")
+        return super().score_samples(X, y)
+
+    def _unnormalised(self, module: Any, batch: Any) -> Any:
+        u = module.scale(batch.inputs[0])
+        return module(u, batch.target) + module.log_normal(u)
+
+    def _log_densities(self, module: Any, batch: Any) -> Any:
+        import torch
+
+        log_z = torch.from_numpy(self.log_normalizer_).to(device_of(module))
+        of_row = log_z[batch.target.long()] if self.conditional else log_z
+        return self._unnormalised(module, batch).double() - of_row - module.scale.log_volume
+
+    # ------------------------------------------------------------------------------------------- new rows
+
+    def sample(self, n: int = 1, random_state: Seed = None, y: Any = None, *, n_moves: int = _MOVES) -> Any:
+        """Draw rows by chains, which start where those of the fit have come to, or from the generator.
+
+        Parameters
+        ----------
+        %(n)s
+        random_state : int, Generator, RandomState or None, default=None
+            Seed; the same seed gives the same rows for any number of threads.
+        %(label)s
+        %(moves)s
+
+        Returns
+        -------
+        X : array or data frame of n rows
+        """
+        from functools import partial
+
+        check_parameter(f"{type(self).__name__}.sample", "n_moves", n_moves, Integer(0))
+        return self._as_given(self._draw(n, random_state, y, partial(self._sampled, n_moves=int(n_moves))))
+
+    def _sampled(self, module: Any, n: int, labels: Any, n_moves: int = _MOVES) -> Any:
+        from epicycle.generative.energy._chains import move
+        from epicycle.generative.energy._draws import starts
+
+        u = starts(module, n, labels)
+        if n_moves:
+            step = module.step.clone()
+            u = move(
+                lambda x: module(x, labels) + module.log_normal(x), u, step, n_moves, _LEAPFROG[self.sampler]
+            ).u
+        return module.scale.inverse(u)
