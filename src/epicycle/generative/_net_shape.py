@@ -60,7 +60,7 @@ class ShapeArguments(GenerativeArguments, total=False):
 
 
 def shape_entries(model: Any, rows: Any) -> dict[str, Any]:
-    """The entries of all architectures, those of the layers, and the scale: images within [-1, 1], tables by moments."""
+    """The entries of all architectures, those of the layers, and the scale: images in [-1, 1], tables by moments."""
     from epicycle.generative._scale import bounds_of, scale_of
 
     found: dict[str, Any] = model._common_architecture(rows, scaled=False)

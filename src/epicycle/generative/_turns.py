@@ -53,17 +53,19 @@ class Turns:
         if options.precision == "float16" or options.compile or n_processes() > 1:
             what = "precision='float16'" if options.precision == "float16" else "compile=True"
             what = "several processes" if n_processes() > 1 else what
-            raise ParameterError(f"{what} is for networks of one player; expected precision 'full' or 'bfloat16', "
-                                 "compile=False and one process")
+            raise ParameterError(
+                f"{what} is for networks of one player; expected precision 'full' or 'bfloat16', "
+                "compile=False and one process"
+            )
         self.module, self.players, self.order, self.options = module, players, order, options
         self.mean_weight, self.draws_weight = mean_weight, mean_weight if labelled else None
         self.further = columns
         self.weights = {
             name: [p for key, p in module.named_parameters() if key.split(".")[0] == name] for name in players
         }
-        device = next(module.parameters()).device
-        self.last = {name: torch.zeros((), device=device) for name in players}
-        self.totals = {name: torch.zeros((), device=device) for name in players}
+        # The module moves to its device after this: numbers of no axis mix with those of any device.
+        self.last = {name: torch.zeros(()) for name in players}
+        self.totals = dict(self.last)
         self.counts = dict.fromkeys(players, 0)
 
     def __call__(self, batch: MiniBatch, step: int) -> torch.Tensor:
@@ -94,10 +96,8 @@ class Turns:
 
     def columns(self) -> dict[str, float]:
         """The mean losses of the players since the last call, and what else there is to say."""
-        found = {
-            f"{name}_loss": float(total) / max(self.counts[name], 1) for name, total in self.totals.items()
-        }
-        self.totals = {name: torch.zeros_like(total) for name, total in self.totals.items()}
+        found = {f"{name}_loss": float(total) / max(self.counts[name], 1) for name, total in self.totals.items()}
+        self.totals = {name: torch.zeros(()) for name in self.totals}
         self.counts = dict.fromkeys(self.counts, 0)
         return {**found, **self.further()}
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
-import numpy as np
-
 from epicycle.core._exceptions import EpicycleWarning
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
@@ -25,14 +23,10 @@ from epicycle.generative._net_shape import (
     ShapeArguments,
     shape_entries,
 )
-from epicycle.nets._base import device_of
+from epicycle.generative.evaluate import ModeCollapse
 from epicycle.nets.training._options import TrainingOptions
 
 _LOSSES = ("non_saturating", "minimax", "wasserstein", "hinge")
-#: Rows that are compared with as many draws after each epoch, at most.
-_COMPARED = 1000
-#: Below it the generator is said to leave rows out.
-_ENOUGH = 0.9
 
 
 class GAN(LatentNet):
@@ -41,8 +35,8 @@ class GAN(LatentNet):
     .. math:: \min_g \max_f \; \frac1n \sum_i v_i \log \sigma(f(x_i)) + E_{z \sim N(0, I)} \log(1 - \sigma(f(g(z)))),
 
     the original game, and three others with losses of their own. There is no density, and so no `score_samples`.
-    After each epoch the share of the real rows near which drawn rows fall is measured (`coverage` in `history_`); a
-    generator that leaves out more than a tenth of them, which is called mode collapse, is warned of.
+    After each epoch the regions of the real rows in which nothing is drawn are looked for (`coverage` in `history_` is
+    the share of the others); at the end mode collapse is warned of.
 
     Parameters
     ----------
@@ -62,7 +56,7 @@ class GAN(LatentNet):
     Attributes
     ----------
     coverage_ : float
-        The share of the real rows near which rows of the generator fall, at the end.
+        The share of the real rows in regions of which the generator draws rows, at the end.
 
     Examples
     --------
@@ -142,8 +136,9 @@ class GAN(LatentNet):
 
     def _own_gradients(self, module: Any, rows: Any) -> Any:
         from epicycle.generative._turns import Turns
+        from epicycle.generative.adversarial._compared import Compared
 
-        players, real = self._players(), _Compared(module, rows)
+        players, real = self._players(), Compared(module, rows)
         steps = self.critic_steps or (5 if self.loss == "wasserstein" else 1)
         return Turns(
             module,
@@ -152,7 +147,7 @@ class GAN(LatentNet):
             self._training_options(rows),
             mean_weight=rows.mean_weight,
             labelled=self.conditional,
-            columns=lambda: {"coverage": real.coverage(module)},
+            columns=lambda: {"coverage": covered(real.collapse(module))},
         )
 
     def _row_losses(self) -> Any:
@@ -174,64 +169,27 @@ class GAN(LatentNet):
     # ------------------------------------------------------------------------------------------- evidence
 
     def _validate(self, module: Any, held: Any) -> dict[str, float]:
-        distance = _Compared(module, held).energy_distance(module)
+        from epicycle.generative.adversarial._compared import Compared
+
+        distance = Compared(module, held).energy_distance(module)
         return {"validation_loss": distance, "validation_score": -distance}
 
     def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
+        from epicycle.generative.adversarial._compared import Compared
+
         super()._train(rows, architecture, stream=stream)
-        module = self.module_
-        self.coverage_ = _Compared(module, rows).coverage(module)
-        said = (
-            f"; the rows that the generator draws cover {self.coverage_:.0%} of the real ones (no proof that it draws "
-            "from their distribution)"
-        )
+        found = Compared(self.module_, rows).collapse(self.module_)
+        self.coverage_ = covered(found)
+        said = f"; {found.verdict} (which is no proof that they are drawn as often as they should be)"
         self.certificate_ = replace(self.certificate_, meaning=self.certificate_.meaning + said)
-        if self.coverage_ < _ENOUGH:
+        if found.collapsed:
             self._run.notices.append(
                 EpicycleWarning(
-                    f"GAN: mode collapse: no rows are drawn near {1 - self.coverage_:.0%} of the real ones; raise "
-                    "max_iter, batch_size or gradient_penalty, or take loss='wasserstein'"
+                    f"GAN: {found.verdict}; raise max_iter, batch_size or gradient_penalty, or take another loss"
                 )
             )
 
 
-class _Compared:
-    """Some real rows, and what is said of a generator by as many rows that it draws from codes that stay the same."""
-
-    def __init__(self, module: Any, rows: Any) -> None:
-        import torch
-
-        from epicycle.generative.adversarial._mode_coverage import Cells
-
-        n = min(_COMPARED, rows.n_rows)
-        batch = next(iter(rows.epoch(n, 0, 0, shuffle=True))).to(device_of(module))
-        weight = next(module.parameters())
-        numbers = torch.Generator().manual_seed(0)
-        with torch.no_grad():
-            self.real, self.labels, self.weight = module.scale(batch.inputs[0]), batch.target, batch.weight
-            self.codes = torch.randn((n, module.n_codes), generator=numbers, dtype=weight.dtype).to(weight.device)
-        self.cells = Cells(self.real, self.weight, 0)
-
-    def _drawn(self, module: Any) -> Any:
-        import torch
-
-        training = module.training
-        module.eval()
-        with torch.no_grad():
-            drawn = module.generator(self.codes[: len(self.real)], self.labels)
-        module.train(training)
-        return drawn
-
-    def coverage(self, module: Any) -> float:
-        """The share of the real rows in cells that drawn rows meet."""
-        return self.cells.coverage(self._drawn(module))
-
-    def energy_distance(self, module: Any) -> float:
-        """2 E|x - g| - E|x - x'| - E|g - g'|, which is zero for equal distributions (Szekely and Rizzo 2013)."""
-        import torch
-
-        x, g = self.real.flatten(1).double(), self._drawn(module).flatten(1).double()
-        v = torch.ones(len(x)) if self.weight is None else self.weight.double()
-        v, u = (v / v.sum()).to(x), torch.full((len(g),), 1 / len(g)).to(x)
-        parts = 2 * v @ torch.cdist(x, g) @ u - v @ torch.cdist(x, x) @ v - u @ torch.cdist(g, g) @ u
-        return float(np.float64(parts.cpu()))
+def covered(found: ModeCollapse) -> float:
+    """The share of the real rows in regions of which rows are drawn."""
+    return float(1 - found.real_shares[found.missing].sum())

@@ -1,9 +1,10 @@
-r"""Diffusion models:  minimise  mean_i v_i E_{t, e} 1/d |e - e(x_t, t, y_i)|^2,   x_t = sqrt(a_t) x_i + sqrt(1 - a_t) e,
+r"""Diffusion models:  minimise  mean_i v_i E_{t, e} 1/d |e - e(x_t, t, y_i)|^2,  x_t = sqrt(a_t) x_i + sqrt(1 - a_t) e,
 
 denoising score matching: the minimum is at e(x, t) = -sqrt(1 - a_t) d/dx log p_t(x), p_t the density of x_t. The
 evidence lower bound of the chain x_T -> ... -> x_0 whose steps have the posterior's variance is
 
-    log p(x) >= log N(x; x_0(x_1), b_1 I) - sum_{t=2}^T 1/2 (r_{t-1} / r_t - 1) |e - e(x_t, t)|^2 - KL(q(x_T | x) | N(0, I))
+    log p(x) >= log N(x; x_0(x_1), b_1 I) - sum_{t=2}^T 1/2 (r_{t-1} / r_t - 1) |e - e(x_t, t)|^2
+                - KL(q(x_T | x) | N(0, I))
 
 in expectation, with r_t = a_t / (1 - a_t) and b_1 = 1 - a_1 (Ho et al. 2020; Kingma et al. 2021).
 """
@@ -78,8 +79,7 @@ class DiffusionModel(DensityNet):
         **SHAPE_DOCS,
         "sampler": "sampler : {'ddim', 'ddpm'}, default='ddim'\n"
         "    Whether steps back draw nothing, so that a row follows from its first noise, or draw from the posterior.",
-        "used": "n_steps : int, optional\n"
-        f"    Steps back: {_FEW_STEPS} by default with 'ddim', and all with 'ddpm'.",
+        "used": f"n_steps : int, optional\n    Steps back: {_FEW_STEPS} by default with 'ddim', and all with 'ddpm'.",
         "guidance": "guidance : float, default=0.0\n"
         "    Of a conditional model: how far to go beyond the class, (1 + w) v(x, y) - w v(x).",
     }

@@ -72,9 +72,7 @@ class Denoiser(nn.Module):  # type: ignore[misc]
 
     def noise(self, n: int) -> torch.Tensor:
         """n rows of standard normal noise."""
-        return torch.randn(
-            (n, *self.row), generator=generator(), device=self.signal.device, dtype=self.signal.dtype
-        )
+        return torch.randn((n, *self.row), generator=generator(), device=self.signal.device, dtype=self.signal.dtype)
 
     def noise_errors(self, called: Any, x: torch.Tensor, t: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
         """|e - e(x_t, t)|^2 of rows x at levels t, for noise e that is drawn."""
@@ -139,9 +137,7 @@ class UNet(nn.Module):  # type: ignore[misc]
         self.first = nn.Conv2d(n_channels, channels[0], 3, 1, 1)
         self.down = nn.ModuleList(_Block(a, b, width) for a, b in pairwise([channels[0], *channels]))
         self.middle = _Block(channels[-1], channels[-1], width)
-        self.up = nn.ModuleList(
-            _Block(2 * b, a, width) for a, b in reversed(list(pairwise([channels[0], *channels])))
-        )
+        self.up = nn.ModuleList(_Block(2 * b, a, width) for a, b in reversed(list(pairwise([channels[0], *channels]))))
         self.norm = nn.GroupNorm(math.gcd(8, channels[0]), channels[0])
         self.last = _zero(nn.Conv2d(channels[0], n_channels, 3, 1, 1))
 

@@ -8,7 +8,8 @@ ends in a proposal that is taken with probability min(1, pi(u') / pi(u) e^{(|p|^
 proposal with s^2/2 the step along the gradient (MALA).
 
 Annealed importance sampling (Neal 2001) goes from q_0, a density that can be drawn from, to f q_0 along f^b q_0, b = 0
-to 1: the mean of  w = prod_j f(u_j)^{b_{j+1} - b_j},  u_j from a move that leaves f^{b_j} q_0 as it is, is Z = E_{q_0} f.
+to 1: the mean of  w = prod_j f(u_j)^{b_{j+1} - b_j},  where a move that leaves f^{b_j} q_0 as it is gave u_j, is
+Z = E_{q_0} f.
 """
 
 from __future__ import annotations
@@ -64,7 +65,11 @@ def move(
         chance = torch.rand(len(u), generator=generator(), device=u.device, dtype=u.dtype)
         yes = chance.log() < after - before  # not where it is no number
         wide = yes.view(-1, *[1] * (u.ndim - 1))
-        u, value, slope = torch.where(wide, new, u), torch.where(yes, new_value, value), torch.where(wide, new_slope, slope)
+        u, value, slope = (
+            torch.where(wide, new, u),
+            torch.where(yes, new_value, value),
+            torch.where(wide, new_slope, slope),
+        )
         share = yes.double().mean()
         taken = taken + share
         if adapt:

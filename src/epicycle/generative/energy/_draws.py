@@ -23,16 +23,22 @@ class Draws:
         Share of persistent chains that start anew in each step.
     penalty : float
         Of f^2.
+    noise : float
+        Of the rows.
     """
 
-    def __init__(self, method: str, n_moves: int, n_leapfrog: int, renewal: float, penalty: float) -> None:
+    def __init__(
+        self, method: str, n_moves: int, n_leapfrog: int, renewal: float, penalty: float, noise: float
+    ) -> None:
         self.method, self.n_moves, self.n_leapfrog = method, n_moves, n_leapfrog
-        self.renewal, self.penalty = renewal, penalty
+        self.renewal, self.penalty, self.noise = renewal, penalty, noise
         self.accepted: list[float] = []
 
     def energy(self, module: Any, batch: MiniBatch) -> tuple[torch.Tensor, torch.Tensor]:
         """-f of the rows and f of the draws, with the penalty."""
         u = module.scale(batch.inputs[0])
+        if self.noise:
+            u = u + self.noise * module.noise(len(u))
         drawn, labels = self._drawn(module, u, batch.target)
         f = module(u, batch.target)
         g = module(drawn, labels)

@@ -18,7 +18,7 @@ import numpy as np
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real, check_parameter
-from epicycle.core._random import Seed, seed_of
+from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
 from epicycle.generative._net_shape import (
@@ -62,6 +62,9 @@ class EnergyBasedModel(DensityNet):
         Share of the persistent chains that start from noise again in each step.
     energy_penalty : float, default=0.01
         Factor of the mean of :math:`f^2` over real rows and draws, which keeps energies within bounds.
+    noise : float, default=0.0
+        Deviation of normal noise that is added to the real rows, in units of u. Bytes, counts and pixels that are
+        exactly black have no density, and need some, 0.1 say.
     n_codes : int, default=16
         Length of the codes of the generator, with ``method='adversarial'``.
     n_levels : int, default=500
@@ -95,6 +98,7 @@ class EnergyBasedModel(DensityNet):
         "n_chains": Integer(1),
         "renewal": Real(0, 1),
         "energy_penalty": Real(0),
+        "noise": Real(0),
         "n_codes": Integer(1),
         "n_levels": Integer(0),
         "n_annealed": Integer(2),
@@ -114,6 +118,7 @@ class EnergyBasedModel(DensityNet):
     n_chains: int
     renewal: float
     energy_penalty: float
+    noise: float
     n_codes: int
     n_levels: int
     n_annealed: int
@@ -133,6 +138,7 @@ class EnergyBasedModel(DensityNet):
         n_chains: int = 256,
         renewal: float = 0.02,
         energy_penalty: float = 0.01,
+        noise: float = 0.0,
         n_codes: int = 16,
         n_levels: int = 500,
         n_annealed: int = 200,
@@ -161,7 +167,8 @@ class EnergyBasedModel(DensityNet):
         from epicycle.generative._turns import Turns
         from epicycle.generative.energy._draws import Draws
 
-        draws = Draws(self.method, int(self.n_moves), _LEAPFROG[self.sampler], self.renewal, self.energy_penalty)
+        moves = int(self.n_moves), _LEAPFROG[self.sampler]
+        draws = Draws(self.method, *moves, self.renewal, self.energy_penalty, self.noise)
         players = {"energy": draws.energy, "actor": draws.actor}
         order = ["energy", "actor"] if self.method == "adversarial" else ["energy"]
         return Turns(
@@ -215,7 +222,8 @@ class EnergyBasedModel(DensityNet):
     # ------------------------------------------------------------------------------------------- energies
 
     def energy(self, X: Any, y: Any = None) -> np.ndarray:
-        """The energy of each row, -f(u) - log N(u; 0, I): minus its log-density up to a constant, so large for odd rows.
+        """The energy of each row, -f(u) - log N(u; 0, I): minus its log-density up to a constant, and so large for odd
+        rows.
 
         Parameters
         ----------
@@ -289,7 +297,5 @@ class EnergyBasedModel(DensityNet):
         u = starts(module, n, labels)
         if n_moves:
             step = module.step.clone()
-            u = move(
-                lambda x: module(x, labels) + module.log_normal(x), u, step, n_moves, _LEAPFROG[self.sampler]
-            ).u
+            u = move(lambda x: module(x, labels) + module.log_normal(x), u, step, n_moves, _LEAPFROG[self.sampler]).u
         return module.scale.inverse(u)

@@ -72,9 +72,7 @@ class Actor(nn.Module):  # type: ignore[misc]
     def __init__(self, architecture: Mapping[str, Any]) -> None:
         super().__init__()
         self.generator = Generator(architecture)
-        self.recogniser = nn.ModuleList(
-            [Critic({**architecture, "spectral_norm": False}) for _ in range(1)]
-        )
+        self.recogniser = nn.ModuleList([Critic({**architecture, "spectral_norm": False}) for _ in range(1)])
         critic = self.recogniser[0]
         critic.last = nn.Linear(critic.last.in_features, 2 * architecture["n_codes"])
         self.log_noise = nn.Parameter(torch.tensor(-2.0))
