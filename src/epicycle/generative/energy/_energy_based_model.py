@@ -222,8 +222,7 @@ class EnergyBasedModel(DensityNet):
     # ------------------------------------------------------------------------------------------- energies
 
     def energy(self, X: Any, y: Any = None) -> np.ndarray:
-        """The energy of each row, -f(u) - log N(u; 0, I): minus its log-density up to a constant, and so large for odd
-        rows.
+        """The energy of each row, -f(u) - log N(u; 0, I): minus its log-density up to a constant, large for odd rows.
 
         Parameters
         ----------
