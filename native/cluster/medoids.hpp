@@ -56,7 +56,7 @@ class Medoids {
     double d(std::size_t x, std::size_t o) const { return static_cast<double>(D[x * n + o]); }
 
 public:
-    double value = 0.0;
+    double value = 0.0, rounding = 0.0;  // the sum, and what a change of it may be off by
 
     Medoids(const T *D, std::size_t n, std::size_t k, const double *weight, std::int64_t *medoid)
         : D(D), n(n), k(k), weight(weight), medoid(medoid), near(n), other(n), first(n), second(n), loss(k), chosen(n) {
@@ -131,6 +131,9 @@ private:
             value += v(o) * first[o];
             if (k > 1) loss[static_cast<std::size_t>(near[o])] += v(o) * (second[o] - first[o]);
         }
+        rounding = value;
+        for (const double part : loss) rounding += part;
+        rounding *= 1e-15;
     }
 };
 
@@ -158,8 +161,9 @@ SwapPass swap_pass(const T *D, std::size_t n, std::size_t k, const double *weigh
         for (; c < count && !swapped; ++c) {
             if (state.is_medoid(x + c)) continue;
             // A change within rounding is none: otherwise two equal sums could be swapped for ever.
-            swapped = found[c].change < -1e-12 * state.value;
-            if (!swapped) pass.least = std::min(pass.least, found[c].change);
+            const double change = found[c].change;
+            swapped = change < -1e-12 * state.value - state.rounding;
+            if (!swapped) pass.least = std::min(pass.least, change < -state.rounding ? change : std::max(change, 0.0));
         }
         x += c;
         if (swapped) {

@@ -48,8 +48,10 @@ WORK = {
         "n_repeats",
     ),
     *("n_passes", "max_steps", "n_steps", "robust_iterations", "n_starts", "max_rounds", "n_jobs", "n_bootstrap"),
-    *("epochs", "cg_steps"),
+    *("epochs", "cg_steps", "steps_per_iteration", "critic_steps"),
 }
+#: What networks take where nothing else is drawn: their defaults learn for many seconds.
+FEW_STEPS = {"max_iter": 3, "steps_per_iteration": 4}
 LEFT_ALONE = {"verbose"}  # it only prints
 REALS = (0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 10.0, 1e3, 1e8, 1e150, 1e300)
 SCALES = (1e-300, 1e-150, 1e-20, 1e-5, 1e5, 1e20, 1e100, 1e150)
@@ -123,7 +125,9 @@ def draw_parameters(cls: type[Estimator], rng: np.random.Generator) -> dict[str,
             given[name] = draw_value(domain, rng, name)
         except Undrawable:
             continue
-    return {name: value for name, value in given.items() if name in inspect.signature(cls).parameters}
+    known = inspect.signature(cls).parameters
+    few = FEW_STEPS if cls._card.family in ("nets", "generative") else {}
+    return {name: value for name, value in {**few, **given}.items() if name in known}
 
 
 def draw_table(rng: np.random.Generator, sparse: bool) -> Any:

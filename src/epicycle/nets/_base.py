@@ -138,6 +138,8 @@ class NetEstimator(Estimator):
         resume = vars(self).get("_stream_state_") if stream else self._resume_state()
         seed = int(resume["seed"]) if resume is not None else seed_of(self.random_state)
         options = self._training_options(rows)
+        if options.precision == "float16" and device_named(options.device).type == "cpu":
+            raise ParameterError("precision='float16' needs a GPU; expected 'full' or 'bfloat16' with device='cpu'")
         if stream:
             options = replace(options, max_iter=1 if resume is None else int(resume["iteration"]) + 1, tol=None)
         held = None
@@ -147,8 +149,8 @@ class NetEstimator(Estimator):
             earlier = self._run.earlier["architecture_"]
             architecture = {**architecture, **{name: earlier[name] for name in self._kept_in_streams}}
         self.architecture_ = architecture
-        module = self._first_module(architecture, seed, stream=stream)
         with memory_errors_named(type(self).__name__), one_thread_each(), deterministic_kernels(options.deterministic):
+            module = self._first_module(architecture, seed, stream=stream)
             run = TrainingRun(
                 module,
                 self._row_losses(),
@@ -167,6 +169,11 @@ class NetEstimator(Estimator):
                     "learning_rate_init, set clip_norm, or scale the features (StandardScaler, say)"
                 )
             gradient = self._last_gradient(module, rows, options, seed)
+            if not math.isfinite(gradient):
+                raise ConvergenceError(
+                    f"{type(self).__name__}: the loss of the trained network is no number; lower learning_rate_init or "
+                    "weight_decay, or set clip_norm"
+                )
             bound = self._bound(module, held, outcome.n_iter)
         self._keep_module(module)
         proof, reason = certificate(outcome, options, gradient, bound)

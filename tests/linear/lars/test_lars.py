@@ -318,6 +318,7 @@ def test_order_of_columns_and_rows_scale_and_repetition(seed, n, p, method, scal
     times = rng.integers(0, 4, n)
     times[0] += 1
     if np.count_nonzero(times) > 2:
+        few = max(1, min(few, np.count_nonzero(times) - 2))  # beyond, residuals are rounding
         repeated = Lars(method, n_nonzero_coefs=few).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
         weighted = Lars(method, n_nonzero_coefs=few).fit(X, y, times.astype(float))
         assert_allclose(repeated.alphas_, weighted.alphas_, rtol=0, atol=1e-9 * weighted.alphas_[0])

@@ -28,7 +28,7 @@ def value(alpha: np.ndarray, n: float, logs: np.ndarray, repeats: float = 1.0) -
 def newton(alpha: np.ndarray, n: float, logs: np.ndarray, repeats: float = 1.0) -> np.ndarray:
     """The maximum of F from alpha on, within the limits; F is never lowered."""
     alpha = alpha.copy()
-    if n <= 0:
+    if n <= 0 or repeats * len(alpha) == 1:  # of one topic all documents have the share 1, and F is constant
         return alpha
     now = value(alpha, n, logs, repeats)
     for _ in range(_STEPS):

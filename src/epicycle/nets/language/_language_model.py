@@ -10,7 +10,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.language._tokens import TOKENIZER, TOKENIZER_DOC, Codec, codec, documents_of, learnt
-from epicycle.nets.training._options import NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import LAYERS, NET_PARAMETERS, NetArguments, TrainingOptions
 from epicycle.optim import Loss, Multinomial
 
 POSITIONS = ("learned", "sinusoidal", "rotary")
@@ -22,7 +22,7 @@ TRANSFORMER_PARAMETERS: Mapping[str, Domain] = {
     "tokenizer": TOKENIZER,
     "max_words": NoneOr(Integer(1)),
     "context_length": Integer(1),
-    "n_layers": Integer(1),
+    "n_layers": LAYERS,
     "n_heads": Integer(1),
     "d_model": Integer(1),
     "positions": Choice(*POSITIONS),

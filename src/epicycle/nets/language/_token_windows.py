@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
+from epicycle.core._memory import require_memory
 from epicycle.core._random import stream
 from epicycle.nets.training._batches import MiniBatch, Rows
 
@@ -62,6 +63,8 @@ class TokenWindows(Rows):
                 rows = slice(at, at + batch_size)
                 yield self._batch(self.starts[rows], self.counts[rows], weighted=True)
             return
+        width = min(self.context + 1, len(self.tokens))
+        require_memory(32.0 * batch_size * width, f"a batch of {batch_size} windows", "take a smaller batch_size")
         last = len(self.tokens) - 1  # the last token has nothing after it
         anywhere = max(last - self.context, 0) + 1
         for step in range(self.n_batches(batch_size)):

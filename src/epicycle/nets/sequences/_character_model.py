@@ -32,7 +32,7 @@ from epicycle.nets.sequences._tokens import (
     encode_all,
     token_numbers,
 )
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
 from epicycle.nets.training._torch import require_torch
 from epicycle.optim import Loss, Multinomial
 
@@ -78,7 +78,7 @@ class CharacterModel(NetEstimator):
         "cell": Choice(*CELLS),
         "window": Integer(1),
         "hidden_size": Integer(1),
-        "n_layers": Integer(1),
+        "n_layers": LAYERS,
         "embedding_size": Integer(1),
         "dropout": Real(0, 1, inclusive=(True, False)),
     }

@@ -14,7 +14,7 @@ from epicycle.data._target import as_weight
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.sequences._numbers import as_number_sequences, step_moments
 from epicycle.nets.sequences._tokens import are_texts, as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
 
 CELLS = ("rnn", "lstm", "gru")
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
@@ -30,7 +30,7 @@ RECURRENT_PARAMETERS: Mapping[str, Domain] = {
     **NET_PARAMETERS,
     "cell": Choice(*CELLS),
     "hidden_size": Integer(1),
-    "n_layers": Integer(1),
+    "n_layers": LAYERS,
     "bidirectional": Boolean(),
     "dropout": Real(0, 1, inclusive=(True, False)),
     "embedding_size": Integer(1),

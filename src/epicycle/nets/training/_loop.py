@@ -175,7 +175,7 @@ class TrainingRun:
                 return math.nan, {}
         norm = math.sqrt(sum(float(p.grad.double().square().sum()) for p in self.trained if p.grad is not None))
         loss = float(total) / rows + self._penalty(min(options.batch_size, self.rows.n_rows))
-        if not math.isfinite(norm):
+        if not math.isfinite(norm) or not _finite(self.trained):
             return math.nan, {}
         further: dict[str, float] = getattr(self.gradients, "columns", dict)()
         return loss, {"gradient_norm": norm, "learning_rate": rate, **further}
@@ -296,6 +296,11 @@ class TrainingRun:
         restore_optimizer(self.optimizer, state["optimizer"])
         if self.scaler is not None and state["scaler"]:
             self.scaler.load_state_dict(dict(state["scaler"]))
+
+
+def _finite(weights: list[torch.Tensor]) -> bool:
+    """Whether all weights are numbers."""
+    return bool(torch.stack([torch.isfinite(w.detach()).all() for w in weights]).all())
 
 
 def as_arrays(weights: Weights) -> dict[str, np.ndarray]:

@@ -102,6 +102,9 @@ NET_DEFAULTS: Mapping[str, Any] = {
     "verbose": 0,
 }
 
+#: The domain of `n_layers`: no network is deeper, and each layer is built before its memory is asked for.
+LAYERS = Integer(1, 1024)
+
 _DEVICE = Described(
     "'cpu', 'cuda', 'cuda:0', ... or 'auto'",
     lambda value: (

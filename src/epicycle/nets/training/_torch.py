@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from epicycle.core._exceptions import MemoryBudgetError, MissingDependencyError, ParameterError
+from epicycle.core._exceptions import EpicycleError, MemoryBudgetError, MissingDependencyError, ParameterError
 
 
 def require_torch(purpose: str) -> Any:
@@ -71,6 +71,10 @@ def deterministic_kernels(wanted: bool) -> Iterator[None]:
         torch.backends.cudnn.benchmark = before[1]
 
 
+#: What torch says of memory that the processor does not have, and of sizes beyond all memory.
+_OUT_OF_MEMORY = ("DefaultCPUAllocator", "not enough memory", "Storage size calculation overflowed")
+
+
 @contextmanager
 def memory_errors_named(name: str) -> Iterator[None]:
     """An allocation that torch could not make becomes an error that says what to change."""
@@ -78,9 +82,12 @@ def memory_errors_named(name: str) -> Iterator[None]:
 
     try:
         yield
-    except RuntimeError as error:  # torch.OutOfMemoryError on a GPU is one; on the CPU only the text tells
-        on_cpu = "DefaultCPUAllocator" in str(error) or "not enough memory" in str(error)
-        if not isinstance(error, torch.OutOfMemoryError) and not on_cpu:
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, EpicycleError):
+            raise
+        # torch.OutOfMemoryError on a GPU and MemoryError are plain; for others only the text tells
+        told = any(words in str(error) for words in _OUT_OF_MEMORY)
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not told:
             raise
         raise MemoryBudgetError(
             f"{name}: the memory of the device is not enough ({str(error).splitlines()[0]:.150}); take a smaller "
