@@ -207,8 +207,8 @@ def stub_functions() -> dict[str, set[tuple[str, ...]]]:
     for stub in (PACKAGE / "_native").glob("*.pyi"):
         for node in ast.parse(stub.read_text()).body:
             name = f"{stub.stem}.{getattr(node, 'name', None)}"
-            if isinstance(node, ast.ClassDef):  # a record of options: the function that makes it
-                (node,) = node.body
+            if isinstance(node, ast.ClassDef):  # a record of options or a model: the function that makes it
+                (node,) = (part for part in node.body if getattr(part, "name", None) == "__init__")
             if isinstance(node, ast.FunctionDef):
                 arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
                 functions.setdefault(name, set()).add(tuple(a.arg for a in arguments))

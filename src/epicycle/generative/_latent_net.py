@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from epicycle.generative._generative_net import GENERATIVE_DOCS, GenerativeNet
 class LatentNet(GenerativeNet):
     """Base of the generative networks with codes: rows are drawn by decoding codes that are drawn."""
 
-    _docs: ClassVar[dict[str, str]] = {
+    _docs: ClassVar[Mapping[str, str]] = {
         **GENERATIVE_DOCS,
         "around": "around : array-like of shape (n_codes,), optional\n    The code to move from; zero by default.",
         "code_label": "y : label, or array of labels, optional\n    Of a conditional model: the class of the rows.",

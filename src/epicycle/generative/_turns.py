@@ -85,7 +85,8 @@ class Turns:
             found = torch.autograd.grad(loss, weights)
             gradient = list(found) if gradient is None else [a.add_(b) for a, b in zip(gradient, found, strict=True)]
             total = loss.detach() if total is None else total + loss.detach()
-        assert gradient is not None
+        assert gradient is not None  # a batch has a part
+        assert total is not None
         for p, g in zip(weights, gradient, strict=True):
             p.grad = g
         self.last[player] = total

@@ -86,9 +86,14 @@ def annealed(
         b, after = _level(j, n_levels), _level(j + 1, n_levels)
         with torch.no_grad():
             log_w += (after - b) * log_f(u).double()
-        moved = move(lambda x, b=after: b * log_f(x) + log_q(x), u, step, 1, n_leapfrog)
+        moved = move(_between(log_f, log_q, after), u, step, 1, n_leapfrog)
         u, step = moved.u, moved.step
     return u, log_w
+
+
+def _between(log_f: LogDensity, log_q: LogDensity, b: float) -> LogDensity:
+    """log f^b q_0."""
+    return lambda u: b * log_f(u) + log_q(u)
 
 
 def _level(j: int, n: int) -> float:

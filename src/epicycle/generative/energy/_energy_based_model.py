@@ -12,6 +12,7 @@ where KL(pi | p) = - H(pi) - E_pi (f + log N) + log Z, and H is bounded from bel
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -209,7 +210,7 @@ class EnergyBasedModel(DensityNet):
                 n = int(self.n_annealed)
                 labels = torch.full((n,), k, device=device_of(module)) if self.conditional else None
                 _, log_w = annealed(
-                    lambda u, labels=labels: module(u, labels),
+                    partial(module, labels=labels),
                     module.log_normal,
                     module.noise(n),
                     module.step.clone(),

@@ -192,8 +192,11 @@ class AlphaZero(Saved):
             "blocks": int(self.blocks),
         }
         self._best, self._candidate = self._network(), self._network()
-        empty = (0, *planes), (0, self.game.n_actions), (0,)
-        self._buffer = tuple(np.empty(shape, dtype=np.float32) for shape in empty)
+        self._buffer: tuple[Array, Array, Array] = (
+            np.empty((0, *planes), np.float32),
+            np.empty((0, self.game.n_actions), np.float32),
+            np.empty(0, np.float32),
+        )
 
     def _network(self) -> Network:
         from epicycle.search.alpha_zero._policy_value_net import Network
@@ -205,10 +208,11 @@ class AlphaZero(Saved):
         number = self.n_iter_
         best = self._best.evaluate
         records = play_games(self.game, [(best, best)] * self.games, self._settings(), self._seed, ("self", number))
-        buffer = tuple(
+        planes, policies, results = (
             np.concatenate([old, new])[-self.buffer_size :]
             for old, new in zip(self._buffer, positions(records), strict=True)
         )
+        buffer = planes, policies, results
         before = self._candidate.weights(), self._candidate.memory()
         try:
             random = stream(self._seed, "fit", number)
@@ -403,7 +407,7 @@ class AlphaZero(Saved):
         self._candidate.load(state["candidate"])
         self._candidate.remember(state["optimizer"])
         bits, policies, results = state["buffer"]
-        shape = len(results), *self._shape["planes"]
+        shape = (len(results), *np.shape(self._buffer[0])[1:])
         planes = np.unpackbits(bits, count=math.prod(shape)).reshape(shape).astype(np.float32)
         self._buffer = planes, policies, results
         self._rows = [tuple(float(x) for x in row) for row in state["rows"]]
