@@ -7,17 +7,17 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._docs import complete_docstrings
-from epicycle.core._exceptions import ConvergenceWarning, NotFittedError
+from epicycle.core._exceptions import ConvergenceWarning
 from epicycle.core._history import History
 from epicycle.core._parameters import (
     SHARED_PARAMETERS,
-    Boolean,
     Domain,
     Integer,
     NoneOr,
@@ -30,15 +30,14 @@ from epicycle.core._random import Seed, seed_of
 from epicycle.core._saved import Saved
 from epicycle.core.estimator._progress import ProgressLine
 from epicycle.rl._episode_log import EpisodeLog
-from epicycle.rl._evaluation import Evaluation, evaluate
+from epicycle.rl._evaluation import NO_PROOF, Evaluates
 from epicycle.rl._interaction import Interaction
 
 Array = np.ndarray
 COLUMNS = ("steps", "return", "length", "discounted_return", "value", "exploration")
-NO_PROOF = "no proof of optimality"
 
 
-class Agent(Saved, ABC):
+class Agent(Evaluates, Saved, ABC):
     """Base class of agents.
 
     A subclass stores the arguments of its constructor (``_arguments`` names them), and says how an environment is
@@ -118,7 +117,7 @@ class Agent(Saved, ABC):
         before = getattr(self, "_progress", None)
         made = 0 if before is None else before["made"]
         episodes = 0 if before is None else before["episode"]
-        world = self._enter(Interaction(env, run_seed, episodes))
+        world = self._enter(self._meet(env, run_seed, episodes))
         self._progress = {"made": made, "goal": made + int(steps), "seed": run_seed, "episode": episodes}
         if before is None:
             self._log = EpisodeLog(self._columns)
@@ -154,7 +153,7 @@ class Agent(Saved, ABC):
         self
         """
         self._require_learnt()
-        world = self._enter(Interaction(env, self._progress["seed"], self._progress["episode"]))
+        world = self._enter(self._meet(env, self._progress["seed"], self._progress["episode"]))
         owner = f"{type(self).__name__}.resume"
         return self._run(world, owner, time_limit, checkpoint, checkpoint_every, verbose)
 
@@ -173,7 +172,9 @@ class Agent(Saved, ABC):
         at = self._progress
         line = ProgressLine(type(self).__name__, at["goal"]) if verbose else None
         began, written, why = time.monotonic(), at["made"], ""
+        around = ExitStack()
         try:
+            around.enter_context(self._surroundings())
             while at["made"] < at["goal"]:
                 at["made"] += self._advance(world, at["goal"] - at["made"])
                 if line is not None:
@@ -195,6 +196,7 @@ class Agent(Saved, ABC):
             self._finish(world)
             raise
         finally:
+            around.close()
             if line is not None:
                 line.close()
         self._finish(world)
@@ -223,6 +225,14 @@ class Agent(Saved, ABC):
     def _note(self) -> str:
         rows = self._log.rows if len(self._log.rows) else self._log.waiting
         return f"return {rows[-10:, 1].mean():.4g}" if len(rows) else ""
+
+    def _meet(self, env: Any, seed: int, episode: int) -> Any:
+        """The environment as agents meet it; some take several at once."""
+        return Interaction(env, seed, episode)
+
+    def _surroundings(self) -> AbstractContextManager[None]:
+        """What holds while an agent learns, such as a number of threads."""
+        return nullcontext()
 
     @abstractmethod
     def _enter(self, world: Interaction) -> Any:
@@ -264,51 +274,6 @@ class Agent(Saved, ABC):
         -------
         int or array
         """
-
-    def evaluate(
-        self,
-        env: Any,
-        episodes: int = 100,
-        *,
-        seed: int | None = None,
-        deterministic: bool = True,
-        max_steps: int = 100_000,
-        confidence: float = 0.95,
-    ) -> Evaluation:
-        """Mean return over episodes, not discounted, with an interval; nothing is learnt.
-
-        Parameters
-        ----------
-        env : MDP or environment
-            As in `learn`.
-        episodes : int, default=100
-            Number of episodes.
-        seed : int, optional
-            Seed of the environment; by default from `random_state`.
-        deterministic : bool, default=True
-            Whether to take the best actions, or those of learning.
-        max_steps : int, default=100000
-            Steps after which an episode is cut off, with a warning, if it has not ended.
-        confidence : float, default=0.95
-            Probability with which the interval holds the expected return.
-
-        Returns
-        -------
-        Evaluation
-        """
-        self._require_learnt()
-        owner = f"{type(self).__name__}.evaluate"
-        check_parameter(owner, "episodes", episodes, Integer(minimum=1))
-        check_parameter(owner, "deterministic", deterministic, Boolean())
-        check_parameter(owner, "max_steps", max_steps, Integer(minimum=1))
-        check_parameter(owner, "confidence", confidence, Real(0, 1, inclusive=False))
-        world = Interaction(env, seed_of(self.random_state) if seed is None else seed_of(seed))
-        result = evaluate(
-            self, world, episodes, deterministic=deterministic, max_steps=max_steps, confidence=confidence
-        )
-        if self.certificate_.kind == "none":
-            self.certificate_ = Certificate("none", np.nan, 0.0, f"{NO_PROOF}; evaluation: {result}")
-        return result
 
     @styled
     def plot(self, column: str = "return", *, smooth: int = 1, ax: Axes | None = None, **line: Any) -> Axes:
@@ -366,10 +331,6 @@ class Agent(Saved, ABC):
     def _saved_argument(self, name: str) -> Any:
         value = getattr(self, name)
         return None if isinstance(value, np.random.Generator | np.random.RandomState) else value
-
-    def _require_learnt(self) -> None:
-        if not hasattr(self, "certificate_"):
-            raise NotFittedError(f"{type(self).__name__} has not learnt yet; call learn(env, steps)")
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._arguments if name != "random_state")
