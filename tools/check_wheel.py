@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +19,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", type=Path, help="the wheel to check")
     wheel: Path = parser.parse_args().wheel.resolve(strict=True)
+    libraries = [
+        file for file in zipfile.ZipFile(wheel).namelist() if re.fullmatch(r"epicycle/_native\..*(so|pyd)", file)
+    ]
+    if "abi3" in wheel.name and "cpython" in "".join(libraries):
+        parser.error(f"{wheel.name} promises every later Python, but holds {libraries[0]}, which loads in one of them")
     with tempfile.TemporaryDirectory(prefix="epicycle-wheel-") as name:
         folder = Path(name)
         venv.create(folder / "venv", with_pip=True)
