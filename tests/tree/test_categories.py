@@ -78,6 +78,16 @@ def test_a_bare_array_is_no_frame(problem):
         model.predict(np.zeros((3, 2)))
 
 
+@pytest.mark.parametrize("dtype", [object, "str", "string"])
+@pytest.mark.parametrize("make", [ep.DecisionTreeClassifier, ep.GradientBoostingClassifier])
+def test_columns_of_text_get_a_hint_that_works(problem, make, dtype):
+    X = pd.DataFrame({"c": pd.Series(problem[0], dtype=dtype), "x": problem[1]})
+    y = np.arange(600) % 2
+    with pytest.raises(DataTypeError, match=r"column 'c'.*expected numbers.*\.astype\(\"category\"\)"):
+        make().fit(X, y)
+    assert make().fit(X.assign(c=X["c"].astype("category")), y).n_features_in_ == 2
+
+
 def test_unknown_levels_count_as_missing_or_are_refused(problem):
     _, x, y = problem
     colour = pd.Series(problem[0]).where(np.arange(600) % 5 > 0)

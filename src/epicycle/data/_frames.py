@@ -109,7 +109,7 @@ def _pandas_to_matrix(df: Any) -> np.ndarray | sp.coo_array:
     for j, name in enumerate(df.columns):
         series = df.iloc[:, j]
         if series.dtype == object:
-            out[:, j] = numbers_of_objects(series.to_numpy(), f"X, column {name!r}")
+            out[:, j] = numbers_of_objects(series.to_numpy(), f"X, column {name!r}", _ADVICE)
             continue
         if series.dtype.kind in "iu":
             exact_in_float64(series.dropna().to_numpy(), f"X, column {name!r}")
@@ -121,8 +121,11 @@ _SINGLE = (np.dtype(np.float32), np.dtype(np.float16))
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+_ADVICE = (
+    " (encode it first, for example with OneHotEncoder or OrdinalEncoder in a ColumnTransformer; models with "
+    '`categorical_features`, such as trees and boosting, split levels as they are after .astype("category"))'
+)
+
+
 def _refuse(name: Any, dtype: Any) -> None:
-    raise DataTypeError(
-        f"X: column {name!r} is of type {dtype}; expected numbers "
-        "(encode it first, for example with OneHotEncoder or OrdinalEncoder in a ColumnTransformer)"
-    )
+    raise DataTypeError(f"X: column {name!r} is of type {dtype}; expected numbers{_ADVICE}")

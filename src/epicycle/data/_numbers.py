@@ -40,16 +40,19 @@ def refuse_non_numbers(values: np.ndarray, name: str) -> None:
         raise DataTypeError(f"{name}: holds {what} ({values.dtype}); expected numbers (dtype='numeric')")
 
 
-def numbers_of_objects(values: np.ndarray, name: str) -> np.ndarray:
-    """An array of Python objects as float64, if all of them are real numbers; None and NA become NaN."""
+def numbers_of_objects(values: np.ndarray, name: str, advice: str = "") -> np.ndarray:
+    """An array of Python objects as float64, if all of them are real numbers; None and NA become NaN.
+
+    `advice` ends the message about strings.
+    """
     out = np.empty(values.shape, np.float64)
     flat = out.reshape(-1)
     for i, v in enumerate(values.reshape(-1).tolist()):
-        flat[i] = _number(v, name)
+        flat[i] = _number(v, name, advice)
     return out
 
 
-def _number(v: Any, name: str) -> float:
+def _number(v: Any, name: str, advice: str) -> float:
     if isinstance(v, float):  # first: nearly all of them
         return v
     if v is None or type(v).__name__ in ("NAType", "NaTType"):
@@ -57,7 +60,7 @@ def _number(v: Any, name: str) -> float:
     if isinstance(v, complex | np.complexfloating):
         raise DataTypeError(f"Complex data not supported: {name} holds {v!r}")
     if isinstance(v, str | bytes):
-        raise DataTypeError(f"{name}: could not convert string to float: {v!r}; expected numbers")
+        raise DataTypeError(f"{name}: could not convert string to float: {v!r}; expected numbers{advice}")
     if isinstance(v, numbers.Integral) and abs(int(v)) > _EXACT:
         raise DataError(f"{name}: holds the integer {v}, beyond 2**53, which float64 cannot represent exactly")
     if isinstance(v, list | tuple | np.ndarray):
