@@ -94,7 +94,7 @@ def quality(peer: str, measure: str) -> Callable[[Data, Mapping[str, Solution]],
                 "worst seed": float(differences.max()),
                 measure: float(found["loss"].mean()),
             }
-            if not np.ptp(found["size"]) == 0:
+            if np.ptp(found["size"]) != 0:  # forests count their leaves
                 result[name]["leaves of a tree"] = float(found["size"].mean())
         return result
 
@@ -125,7 +125,8 @@ FOREST = Task(
     description=f"""\
 Normal features; the label is the sign of steps, waves and products of ten of them, plus noise. Each seed draws the rows
 and the {TREES} trees anew; 1 - AUC is that of 50,000 rows that nobody saw, relative to scikit-learn's on the same rows.
-A leaf has at least five rows, counted without their repetitions in the bootstrap. Time is not what this task is about.""",
+A leaf has at least five rows, counted without their repetitions in the bootstrap. Time is not what this task is
+about.""",
     make=make_forest,
     implementations=contestants(area_above, FORESTS),
     quality=quality("scikit-learn", "1 - AUC"),
