@@ -139,6 +139,7 @@ _AGENTS = {
     "bandits": "Bandit LinUCB",
     "policy_search": "CrossEntropyMethod Reinforce",
     "linear": "FourierBasis LinearQLearning LinearSARSA TileCoding",
+    "inverse": "InverseRL",
 }
 _SCHEDULES = "EpsilonGreedy ExponentialDecay LinearDecay Softmax UCB VisitDecay"
 _SMALL |= {

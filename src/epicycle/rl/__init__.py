@@ -1,12 +1,14 @@
 """Reinforcement learning: agents that learn by acting, and bandits."""
 
 from epicycle.rl._agent import Agent
+from epicycle.rl._episodes import Episodes, record_episodes
 from epicycle.rl._evaluation import Evaluation
 from epicycle.rl._schedules import UCB, EpsilonGreedy, ExponentialDecay, LinearDecay, Softmax, VisitDecay
 from epicycle.rl.bandits._arms import BernoulliArms, LinearArms, NormalArms
 from epicycle.rl.bandits._bandit import Bandit
 from epicycle.rl.bandits._lin_ucb import LinUCB
 from epicycle.rl.bandits._result import BanditResult
+from epicycle.rl.inverse._inverse_rl import InverseRL
 from epicycle.rl.linear._fourier_basis import FourierBasis
 from epicycle.rl.linear._linear_sarsa import LinearQLearning, LinearSARSA
 from epicycle.rl.linear._lstd import LSPI, LSTD
@@ -29,11 +31,13 @@ __all__ = [
     "BernoulliArms",
     "CrossEntropyMethod",
     "DoubleQLearning",
+    "Episodes",
     "EpsilonGreedy",
     "Evaluation",
     "ExpectedSARSA",
     "ExponentialDecay",
     "FourierBasis",
+    "InverseRL",
     "LinUCB",
     "LinearArms",
     "LinearDecay",
@@ -49,4 +53,5 @@ __all__ = [
     "TileCoding",
     "VisitDecay",
     "gradient_variance",
+    "record_episodes",
 ]

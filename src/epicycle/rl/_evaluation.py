@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from epicycle.core._exceptions import ConvergenceWarning
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import ConvergenceWarning, NotFittedError
+from epicycle.core._parameters import Boolean, Integer, Real, check_parameter
+from epicycle.core._random import Seed, seed_of
 from epicycle.rl._interaction import Interaction
 from epicycle.stats._summary import central_quantile
 
 Array = np.ndarray
+NO_PROOF = "no proof of optimality"
 
 
 @dataclass(frozen=True)
@@ -87,3 +92,65 @@ def evaluate(
     if episodes > 1:
         around = central_quantile(confidence, episodes - 1) * float(returns.std(ddof=1) / np.sqrt(episodes))
     return Evaluation(mean, mean - around, mean + around, returns, lengths, int(truncated), confidence)
+
+
+class Evaluates(ABC):
+    """Gives `evaluate` to what acts and has learnt."""
+
+    random_state: Seed
+    certificate_: Certificate
+
+    _how_to_learn: ClassVar[str] = "learn(env, steps)"
+
+    @abstractmethod
+    def act(self, observation: Any, deterministic: bool = True) -> Any:
+        """Action in a state."""
+
+    def _require_learnt(self) -> None:
+        if not hasattr(self, "certificate_"):
+            raise NotFittedError(f"{type(self).__name__} has not learnt yet; call {self._how_to_learn}")
+
+    def evaluate(
+        self,
+        env: Any,
+        episodes: int = 100,
+        *,
+        seed: int | None = None,
+        deterministic: bool = True,
+        max_steps: int = 100_000,
+        confidence: float = 0.95,
+    ) -> Evaluation:
+        """Mean return over episodes, not discounted, with an interval; nothing is learnt.
+
+        Parameters
+        ----------
+        env : MDP or environment
+            As in `learn`.
+        episodes : int, default=100
+            Number of episodes.
+        seed : int, optional
+            Seed of the environment; by default from `random_state`.
+        deterministic : bool, default=True
+            Whether to take the best actions, or those of learning.
+        max_steps : int, default=100000
+            Steps after which an episode is cut off, with a warning, if it has not ended.
+        confidence : float, default=0.95
+            Probability with which the interval holds the expected return.
+
+        Returns
+        -------
+        Evaluation
+        """
+        self._require_learnt()
+        owner = f"{type(self).__name__}.evaluate"
+        check_parameter(owner, "episodes", episodes, Integer(minimum=1))
+        check_parameter(owner, "deterministic", deterministic, Boolean())
+        check_parameter(owner, "max_steps", max_steps, Integer(minimum=1))
+        check_parameter(owner, "confidence", confidence, Real(0, 1, inclusive=False))
+        world = Interaction(env, seed_of(self.random_state) if seed is None else seed_of(seed))
+        result = evaluate(
+            self, world, episodes, deterministic=deterministic, max_steps=max_steps, confidence=confidence
+        )
+        if self.certificate_.kind == "none":
+            self.certificate_ = Certificate("none", np.nan, 0.0, f"{NO_PROOF}; evaluation: {result}")
+        return result
