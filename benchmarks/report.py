@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.arithmetic import best_peer, speedup
 from benchmarks.task import Outcome, Task
 
-__all__ = ["RESULTS", "save_json", "section", "update_results"]
+__all__ = ["RESULTS", "markdown_table", "save_json", "section", "update_results"]
 
 _HERE = Path(__file__).resolve().parent
 RESULTS = _HERE / "RESULTS.md"
@@ -26,6 +26,7 @@ epicycle and the best peers, side by side. Each section below is written by the 
     make bench                                   # every task, tables to the terminal
     python -m benchmarks --write                 # the same, and the sections of this file anew
     python -m benchmarks logistic_binary --quick # one task on small data; never written here
+    python -m benchmarks.gpu FOLDER              # the last sections, from figures of the scripts in benchmarks/gpu
 
 Peers come with `pip install "epicycle[bench]"`.
 
@@ -80,7 +81,7 @@ def _table(task: Task, outcomes: Mapping[str, Outcome]) -> str:
         row += [f"{max(o.memory) / 2**20:.0f} MiB" if o.memory and not o.failure else ""] * task.memory
         row += [_times(speedup(o, best)) if o.role in ("peer", "epicycle") else ""] * with_speed
         rows.append([cell.replace("|", "\\|") for cell in row])
-    return _markdown(header, rows)
+    return markdown_table(header, rows)
 
 
 def _targets(task: Task, outcomes: Mapping[str, Outcome]) -> str:
@@ -89,10 +90,10 @@ def _targets(task: Task, outcomes: Mapping[str, Outcome]) -> str:
         value = target.value(outcomes)
         verdict = "not measured" if math.isnan(value) else "yes" if target.met(value) else "**no**"
         rows.append([target.text, target.bound, _number(value), verdict])
-    return _markdown(["promise", "bound", "measured", "kept"], rows) if rows else ""
+    return markdown_table(["promise", "bound", "measured", "kept"], rows) if rows else ""
 
 
-def _markdown(header: list[str], rows: list[list[str]]) -> str:
+def markdown_table(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table, padded so that it is also a table in a terminal."""
     widths = [max(len(row[j]) for row in [header, *rows]) for j in range(len(header))]
     lines = [header, ["-" * width for width in widths], *rows]
@@ -114,10 +115,11 @@ def _times(value: float) -> str:
 
 
 def update_results(path: Path, sections: Mapping[str, str], order: list[str]) -> None:
-    """Put the sections of the tasks just run into the file; those of other tasks stay as they are."""
+    """Put the sections just made into the file, those of a GPU last; those of other tasks stay as they are."""
     old = dict(re.findall(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->", _read(path), flags=re.DOTALL))
     merged = old | dict(sections)
-    blocks = [f"<!-- begin {name} -->\n{merged[name]}<!-- end {name} -->\n" for name in order if name in merged]
+    names = [name for name in order if name in merged] + sorted(name for name in merged if name.startswith("gpu_"))
+    blocks = [f"<!-- begin {name} -->\n{merged[name]}<!-- end {name} -->\n" for name in names]
     path.write_text("\n".join([INTRODUCTION, *blocks]))
 
 

@@ -1,5 +1,5 @@
 """What needs a GPU: scripts with fixed seeds that write their figures, with the card, as JSON and pictures.
 
-Each is run by itself, ``python -m benchmarks.gpu.networks --data FOLDER --out FOLDER``; the figures in `RESULTS.md`
-name command and card. They have ``--quick`` for a run of seconds on any machine.
+Each is run by itself, ``python -m benchmarks.gpu.networks --data FOLDER --out FOLDER``, and has ``--quick`` for a run
+of seconds on any machine; ``python -m benchmarks.gpu FOLDER`` writes what they found into RESULTS.md.
 """

@@ -10,11 +10,11 @@ the time of learning, from games in between. ``--quick`` is a small run on the C
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from benchmarks.gpu._report import Figures
 from epicycle.search import MCTS, AlphaZero, ConnectFour
 
 FACTOR = 10
@@ -22,7 +22,7 @@ FACTOR = 10
 
 def main() -> None:
     given = _arguments()
-    given.out.mkdir(parents=True, exist_ok=True)
+    figures = Figures(given.out, "connect_four")
     file, began = given.out / "connect_four.epi", perf_counter()
     learner = _learner(given)
     opponent = MCTS(ConnectFour(), simulations=FACTOR * given.simulations)
@@ -35,7 +35,7 @@ def main() -> None:
             between = learner.arena(opponent, given.games // 4, simulations=given.simulations)
             report["curve"].append(_row(learner, between, now - began))
             judged = perf_counter()
-            _write(given.out, report)
+            figures.add(**report)
         if now - written > 120:
             learner.save(file)
             written = perf_counter()
@@ -45,8 +45,7 @@ def main() -> None:
     report["final"] = _row(learner, match, seconds)
     report["history"] = {name: getattr(learner.history_, name).tolist() for name in learner.history_.columns}
     report["match_seconds"] = perf_counter() - began - seconds
-    _write(given.out, report)
-    print(json.dumps(report["final"], indent=1))
+    figures.add(**report)
 
 
 def _arguments() -> argparse.Namespace:
@@ -99,10 +98,6 @@ def _row(learner: AlphaZero, match: Any, seconds: float) -> dict[str, float]:
     }
     print(f"{seconds:6.0f} s: {row['iterations']} iterations, {match.wins}-{match.draws}-{match.losses}", flush=True)
     return row
-
-
-def _write(out: Path, report: dict[str, Any]) -> None:
-    (out / "connect_four.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

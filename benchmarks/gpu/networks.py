@@ -281,13 +281,14 @@ def utilisation(model: Any, tokens_a_second: float) -> float:
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--steps", type=int, default=5000, help="of the GPTs")
+    parser.add_argument("--steps-by-hand", type=int, help="of the one by hand, where others (its speed needs few)")
     parser.add_argument("--only", default="gpt,overhead,mnist", help="which parts, in their order")
     given = parser.parse_args()
     figures = Figures(given.out, "networks")
     for part in given.only.split(","):
         if part == "gpt":
             text, steps = shakespeare(given.data), 2 * EVERY if given.quick else given.steps
-            figures.add(**gpt_by_hand(text, steps))
+            figures.add(**gpt_by_hand(text, given.steps_by_hand or steps))
             mine, model = our_gpt(text, steps)
             ratio = mine["gpt_tokens_a_second"] / figures.found["by_hand_tokens_a_second"]
             share = utilisation(model, mine["gpt_tokens_a_second"])
