@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.gpu._report import Figures
+from epicycle import load
 from epicycle.search import MCTS, AlphaZero, ConnectFour
 
 FACTOR = 10
@@ -66,7 +67,7 @@ def _arguments() -> argparse.Namespace:
 
 def _learner(given: argparse.Namespace) -> AlphaZero:
     if given.resume is not None:
-        found: AlphaZero = AlphaZero.load(given.resume)
+        found: AlphaZero = load(given.resume)
         return found
     quick = {"channels": 16, "blocks": 1, "simulations": 16, "games": 32, "steps": 20, "batch_size": 128}
     whole = {
