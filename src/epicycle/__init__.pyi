@@ -151,6 +151,7 @@ from .ensemble import (
 )
 from .generative import (
     VAE as VAE,
+    DiffusionModel as DiffusionModel,
 )
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,

@@ -2,5 +2,6 @@
 
 from epicycle.generative import evaluate
 from epicycle.generative.autoencoders import VAE
+from epicycle.generative.diffusion import DiffusionModel
 
-__all__ = ["VAE", "evaluate"]
+__all__ = ["VAE", "DiffusionModel", "evaluate"]

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real, check_parameter
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
@@ -46,7 +47,8 @@ class DiffusionModel(DensityNet):
     .. math:: \min \; \frac1n \sum_i E_{t,\,\varepsilon} \frac1d \| \varepsilon - \varepsilon_\theta(x_t, t) \|^2,
               \qquad x_t = \sqrt{a_t}\, x_i + \sqrt{1 - a_t}\, \varepsilon, \quad \varepsilon \sim N(0, I).
 
-    `score_samples` is a lower bound of the log-density, estimated by draws, and no more than that.
+    `log_density_gradient` is the gradient that this amounts to. `score_samples` is a lower bound of the log-density,
+    estimated by draws, and no more than that.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ class DiffusionModel(DensityNet):
         "guidance": "guidance : float, default=0.0\n"
         "    Of a conditional model: how far to go beyond the class, (1 + w) v(x, y) - w v(x).",
     }
-    _card = MethodCard("generative", ("F9",), ("memory", "files"), "none")
+    _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
 
     schedule: str
     n_steps: int
@@ -187,6 +189,50 @@ class DiffusionModel(DensityNet):
             bound = bound - (last - first) * factor[t] * errors(t)
         return bound - module.scale.log_volume
 
+    def log_density_gradient(self, X: Any, t: int = 1, y: Any = None) -> np.ndarray:
+        r"""The gradient of the log-density of rows with noise of level t, as the network has learnt it.
+
+        With x in units of its deviation around its mean this is :math:`-\varepsilon(x, t) / \sqrt{1 - a_t}`, the vector
+        that denoising score matching fits to :math:`\nabla \log p_t(x)`.
+
+        Parameters
+        ----------
+        X : array or data frame
+            Rows with noise of level t.
+        t : int, default=1
+            From 1, hardly any noise, to `n_steps`, nothing else.
+        y : array-like of shape (n_samples,), or a label, optional
+            Of a conditional model: the gradient given these labels; by default that of all classes together.
+
+        Returns
+        -------
+        gradient : ndarray of the shape of X
+        """
+        import torch
+
+        self._check_fitted()
+        owner = f"{type(self).__name__}.log_density_gradient"
+        check_parameter(owner, "t", t, Integer(1, int(self.architecture_["n_steps"])))
+        if y is None:
+            self._require_any_class("y=None")
+
+        def gradient(module: Any, batch: Any) -> Any:
+            x = module.scale(batch.inputs[0])
+            level = torch.full((len(x),), int(t), dtype=torch.long, device=x.device)
+            signal, noise = module.roots(level, x.ndim)
+            score = -(x + signal / noise * module(x, level, batch.target)) / module.scale.deviation
+            return score.permute(0, 2, 3, 1) if module.images else score
+
+        found = self._mapped(self._rows_of(X, y), gradient)
+        return found.reshape(len(found), *self.row_shape_)
+
+    def _require_any_class(self, given: str) -> None:
+        """Refuse what needs the network without labels where it never learnt from rows without them."""
+        if self.conditional and self.label_dropout == 0:
+            raise ParameterError(
+                f"{given}: needs what the network says without a label, which label_dropout=0 leaves unlearnt"
+            )
+
     # ------------------------------------------------------------------------------------------- new rows
 
     def sample(
@@ -221,6 +267,10 @@ class DiffusionModel(DensityNet):
         check_parameter(owner, "sampler", sampler, Choice(*_SAMPLERS))
         check_parameter(owner, "n_steps", n_steps, NoneOr(Integer(1)))
         check_parameter(owner, "guidance", guidance, Real(0))
+        if guidance > 0:
+            if not self.conditional:
+                raise ParameterError(f"guidance={guidance!r}: is towards a class; expected 0, or conditional=True")
+            self._require_any_class(f"guidance={guidance!r}")
         how = partial(self._sampled, sampler=sampler, n_steps=n_steps, guidance=float(guidance))
         return self._as_given(self._draw(n, random_state, y, how))
 
