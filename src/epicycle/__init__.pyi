@@ -151,6 +151,7 @@ from .ensemble import (
 )
 from .generative import (
     VAE as VAE,
+    AutoEncoder as AutoEncoder,
     DiffusionModel as DiffusionModel,
 )
 from .gp import (

@@ -14,5 +14,6 @@ def on_a_curve(n):
 
 _FEW = {"n_codes": 2, "hidden_layer_sizes": (8,), "max_iter": 3, "learning_rate_init": 0.02}
 SAMPLES = {
+    "AutoEncoder": Sample(on_a_curve, _FEW, solvers=("adamw",)),
     "VAE": Sample(on_a_curve, _FEW, solvers=("adamw",)),
 }

@@ -1,7 +1,7 @@
 """Models that draw new rows like those they were fitted to, tables and images alike (the extra `deep`)."""
 
 from epicycle.generative import evaluate
-from epicycle.generative.autoencoders import VAE
+from epicycle.generative.autoencoders import VAE, AutoEncoder
 from epicycle.generative.diffusion import DiffusionModel
 
-__all__ = ["VAE", "DiffusionModel", "evaluate"]
+__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "evaluate"]

@@ -19,7 +19,8 @@ class LatentNet(GenerativeNet):
 
     _docs: ClassVar[Mapping[str, str]] = {
         **GENERATIVE_DOCS,
-        "around": "around : array-like of shape (n_codes,), optional\n    The code to move from; zero by default.",
+        "around": "around : array-like of shape (n_codes,), optional\n"
+        "    The code to move from; by default the mean of those that are drawn.",
         "code_label": "y : label, or array of labels, optional\n    Of a conditional model: the class of the rows.",
     }
 
@@ -30,6 +31,10 @@ class LatentNet(GenerativeNet):
     @abstractmethod
     def _decoded(self, module: Any, z: Any, labels: Any) -> Any:
         """The rows (or their means) that codes of shape (n, n_codes) stand for, as `_sampled` gives rows."""
+
+    def _code_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means and deviations of the entries of codes that are drawn."""
+        return np.zeros(self._n_codes()), np.ones(self._n_codes())
 
     def _drawn_codes(self, module: Any, n: int) -> Any:
         """n codes from the distribution that they are taken to have: standard normal."""
@@ -89,7 +94,7 @@ class LatentNet(GenerativeNet):
         around: Any = None,
         y: Any = None,
     ) -> np.ndarray:
-        """Rows along each axis of the codes: one entry goes from -extent to extent, all others stay.
+        """Rows along each axis of the codes: one entry goes from -extent to extent, in deviations, all others stay.
 
         Parameters
         ----------
@@ -116,10 +121,11 @@ class LatentNet(GenerativeNet):
         chosen = np.arange(min(k, 10)) if dimensions is None else np.atleast_1d(np.asarray(dimensions))
         if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or ((chosen < 0) | (chosen >= k)).any() or not len(chosen):
             raise ParameterError(f"dimensions={dimensions!r}; expected whole numbers from 0 to {k - 1}")
-        centre = np.zeros(k) if around is None else self._checked_codes(np.atleast_2d(around), "around")[0]
+        mean, deviation = self._code_moments()
+        centre = mean if around is None else self._checked_codes(np.atleast_2d(around), "around")[0]
         codes = np.tile(centre, (len(chosen), n_steps, 1))
         for row, j in zip(codes, chosen, strict=True):
-            row[:, j] = np.linspace(-extent, extent, n_steps)
+            row[:, j] = mean[j] + deviation[j] * np.linspace(-extent, extent, n_steps)
         return codes
 
     def interpolate(self, start: Any, end: Any, n_steps: int = 9, y: Any = None) -> Any:

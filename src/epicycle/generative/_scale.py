@@ -48,8 +48,11 @@ class Scale(nn.Module):  # type: ignore[misc]
         return x.permute(0, 2, 3, 1) if self.images else x
 
 
-def scale_of(rows: Any) -> tuple[list[float], list[float]]:
-    """Weighted means and standard deviations of the columns, or of the channels of images; 1 where all are equal."""
+def scale_of(rows: Any, *, common: bool = False) -> tuple[list[float], list[float]]:
+    """Weighted means and standard deviations of the columns, or of the channels of images; 1 where all are equal.
+
+    With `common` the deviation of all is the root of their mean variance: squared errors then weigh as in X itself.
+    """
     weight, total, spread = 0.0, 0.0, 0.0
     for batch in rows.in_order(_ROWS):
         x, v = _numbers(batch)
@@ -60,6 +63,9 @@ def scale_of(rows: Any) -> tuple[list[float], list[float]]:
         spread = spread + v @ ((x - mean) ** 2).mean(axis=1)
     deviation = np.sqrt(spread / weight)
     constant = deviation <= 1e-7 * np.abs(mean)  # a spread that is the rounding of the mean
+    if common and not constant.all():
+        varying = np.where(constant, 0.0, deviation)
+        deviation, constant = np.full_like(deviation, np.sqrt(np.mean(varying**2))), np.zeros_like(constant)
     return np.asarray(mean).tolist(), np.where(constant, 1.0, deviation).tolist()
 
 

@@ -1,5 +1,6 @@
 """Models with a code behind every row, and networks that find it or draw from it."""
 
+from epicycle.generative.autoencoders._auto_encoder import AutoEncoder
 from epicycle.generative.autoencoders._vae import VAE
 
-__all__ = ["VAE"]
+__all__ = ["VAE", "AutoEncoder"]

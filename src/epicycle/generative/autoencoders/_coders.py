@@ -37,12 +37,13 @@ class Encoder(nn.Module):  # type: ignore[misc]
         super().__init__()
         activation = ACTIVATIONS[architecture["activation"]]
         self.n_classes = architecture["n_classes"]
-        sides = _sides(architecture)
+        self.sides = _sides(architecture)
+        self.activation = activation()
         convolutions: list[nn.Module] = []
         for n_in, n_out in pairwise(_channels(architecture)):
             convolutions += [nn.Conv2d(n_in, n_out, 3, stride=2, padding=1), activation()]
         self.convolutions = nn.Sequential(*convolutions)
-        n_flat = _channels(architecture)[-1] * math.prod(sides[-1])
+        n_flat = _channels(architecture)[-1] * math.prod(self.sides[-1])
         self.linear = _linear([n_flat + self.n_classes, *architecture["hidden"], n_outputs], activation)
         start_weights(self, architecture["activation"])
 

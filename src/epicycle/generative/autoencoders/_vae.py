@@ -16,7 +16,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle.core._exceptions import CollapseWarning, DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
@@ -27,8 +26,8 @@ from epicycle.generative.autoencoders._coder_options import (
     CODER_DOCS,
     CODER_PARAMETERS,
     CoderArguments,
-    CoderNet,
 )
+from epicycle.generative.autoencoders._encoded_net import EncodedNet
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch, Rows
@@ -39,7 +38,7 @@ _ACTIVE = 0.01
 _BATCHES = 40
 
 
-class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet, BoundNet):  # type: ignore[misc]  # untyped
+class VAE(EncodedNet, BoundNet):
     r"""Variational auto-encoder: rows are decoded from normal codes, and an encoder finds the codes of rows.
 
     .. math:: \log p(x) \ge E_{q(z \mid x)} \log p(x \mid z) - \mathrm{KL}(q(z \mid x) \,|\, p(z)), \qquad
@@ -222,6 +221,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet, BoundNet)
     def _sampled(self, module: Any, n: int, labels: Any) -> Any:
         return module.draws(self._drawn_codes(module, n), labels)
 
+    def _encoded(self, module: Any, batch: MiniBatch) -> Any:
+        return module.posterior(module.rows(batch.inputs[0]), batch.target)[0]
+
     def encode(self, X: Any, y: Any = None) -> np.ndarray:
         """The means m(x) of the codes of rows.
 
@@ -234,53 +236,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet, BoundNet)
         -------
         Z : ndarray of shape (n_samples, n_codes)
         """
-        return self._mapped(self._labelled(X, y), lambda m, b: m.posterior(m.rows(b.inputs[0]), b.target)[0])
-
-    def _labelled(self, X: Any, y: Any) -> Rows:
-        """New rows, with their labels where the model is conditional."""
-        rows = self._rows_of(X, y)
-        if self.conditional and y is None:
-            raise DataError(f"y: {type(self).__name__} is conditional; expected a label, or one for each row")
-        return rows
-
-    def transform(self, X: Any) -> np.ndarray:
-        """The means m(x) of the codes of rows: `encode` by the name that pipelines have for it.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_codes)
-        """
-        return self.encode(X)
-
-    def reconstruct(self, X: Any, y: Any = None) -> Any:
-        """The means of the rows that are decoded from the codes of rows.
-
-        Parameters
-        ----------
-        %(X)s
-        %(code_label)s
-
-        Returns
-        -------
-        X : array or data frame
-        """
-        rows = self._labelled(X, y)
-        return self._as_given(
-            self._mapped(rows, lambda m, b: m.means(m.posterior(m.rows(b.inputs[0]), b.target)[0], b.target))
-        )
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit to rows X, and return the means of their codes."""
-        self.fit(X, y, sample_weight=sample_weight)
-        return self.encode(X, y if self.conditional else None)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._n_codes()
+        return super().encode(X, y)
 
 
 def require_probabilities(x: np.ndarray, name: str) -> None:

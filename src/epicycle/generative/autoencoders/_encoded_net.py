@@ -1,0 +1,117 @@
+"""`EncodedNet`, the base of the models that find a code z = f(x) for every row, and decode it to a row g(z) near x."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from epicycle.core._exceptions import DataError
+from epicycle.generative.autoencoders._coder_options import CoderNet
+
+if TYPE_CHECKING:
+    from epicycle.nets.training._batches import MiniBatch, Rows
+
+
+class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet):  # type: ignore[misc]  # untyped
+    """Base of the models with codes of rows: transformers, whose inverse are decoders."""
+
+    @abstractmethod
+    def _encoded(self, module: Any, batch: MiniBatch) -> Any:
+        """The codes of rows."""
+
+    def _reconstructed(self, module: Any, batch: MiniBatch) -> Any:
+        """Rows that are decoded from the codes of rows."""
+        return self._decoded(module, self._encoded(module, batch), batch.target)
+
+    def encode(self, X: Any, y: Any = None) -> np.ndarray:
+        """The codes of rows.
+
+        Parameters
+        ----------
+        %(X)s
+        %(code_label)s
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_codes)
+        """
+        return self._mapped(self._labelled(X, y), self._encoded)
+
+    def _labelled(self, X: Any, y: Any) -> Rows:
+        """New rows, with their labels where the model is conditional."""
+        rows = self._rows_of(X, y)
+        if self.conditional and y is None:
+            raise DataError(f"y: {type(self).__name__} is conditional; expected a label, or one for each row")
+        return rows
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The codes of rows: `encode` by the name that pipelines have for it.
+
+        Parameters
+        ----------
+        %(X)s
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_codes)
+        """
+        return self.encode(X)
+
+    def inverse_transform(self, Z: Any) -> Any:
+        """The rows that codes stand for: `decode` by the name that pipelines have for it.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n, n_codes)
+
+        Returns
+        -------
+        X : array or data frame of n rows
+        """
+        return self.decode(Z)
+
+    def reconstruct(self, X: Any, y: Any = None) -> Any:
+        """The rows that are decoded from the codes of rows.
+
+        Parameters
+        ----------
+        %(X)s
+        %(code_label)s
+
+        Returns
+        -------
+        X : array or data frame
+        """
+        return self._as_given(self._mapped(self._labelled(X, y), self._reconstructed))
+
+    def reconstruction_error(self, X: Any, y: Any = None) -> np.ndarray:
+        """The squared distance of each row from its reconstruction, in the units of X: large for unusual rows.
+
+        Parameters
+        ----------
+        %(X)s
+        %(code_label)s
+
+        Returns
+        -------
+        error : ndarray of shape (n_samples,)
+        """
+
+        def squares(module: Any, batch: MiniBatch) -> Any:
+            x = batch.inputs[0].double()
+            r = self._reconstructed(module, batch).double() - x
+            return r.where(~x.isnan(), 0.0).flatten(1).square().sum(1)
+
+        return self._mapped(self._labelled(X, y), squares)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit to rows X, and return their codes."""
+        self.fit(X, y, sample_weight=sample_weight)
+        return self.encode(X, y if self.conditional else None)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._n_codes()
