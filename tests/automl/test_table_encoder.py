@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import epicycle as ep
 from epicycle import TableEncoder, TableModel
-from epicycle.automl.tables._columns import kind_of_column
+from epicycle.automl.tables._columns import is_alike, kind_of_column
 from epicycle.automl.tables._dates import as_dates
 from epicycle.automl.tables._table_encoder import Coded
 from epicycle.automl.tables._tables import read_table
@@ -190,3 +190,27 @@ def test_times_with_fractions_and_zones_are_those_of_greenwich():
         "2024-01-01T00:30:00.250000",
         None,
     ]
+
+
+def test_one_scale_keeps_the_sizes_of_columns_of_one_unit():
+    X = np.random.default_rng(0).normal(size=(200, 3)) * [1.0, 2.0, 10.0] + 5
+    table = pa.table({f"x{j}": X[:, j] for j in range(3)})
+    found = TableEncoder(form="linear", scale="common").fit_transform(table)
+    expected = (X - X.mean(0)) / np.sqrt((X.std(0) ** 2).mean())
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    with pytest.raises(ParameterError, match="scale='all'; expected 'each' or 'common'"):
+        TableEncoder(form="linear", scale="all").fit(table)
+
+
+def test_columns_of_one_unit_are_found():
+    rng = np.random.default_rng(0)
+    pixels = {f"x{j}": rng.integers(0, 17, 300).astype(float) for j in range(10)}
+    kinds = dict.fromkeys(pixels, "number")
+    assert is_alike(pa.table(pixels), {**kinds, "y": "target"})
+    for name, values, kind in (
+        ("x0", np.full(300, 1e3) * rng.random(300), "number"),
+        ("x0", rng.random(300), "date seconds"),
+    ):
+        assert not is_alike(pa.table({**pixels, name: values}), {**kinds, name: kind})
+    few = {name: pixels[name] for name in list(pixels)[:4]}
+    assert not is_alike(pa.table(few), dict.fromkeys(few, "number"))

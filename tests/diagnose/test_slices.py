@@ -1,5 +1,7 @@
 """Slices: planted weak spots are found and described; intervals hold for all slices at once."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,3 +173,19 @@ def test_bad_input(change, error, message):
     X, y = noisy(200)
     with pytest.raises(error, match=message):
         diagnose.slices(ep.LinearRegression(), X, y, **change)
+
+
+def test_conditions_on_numbers_are_ranges_in_whole_numbers_where_they_are_whole():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"hr": rng.integers(0, 24, 3000), "work": rng.integers(0, 2, 3000)})
+    rush = (X.hr >= 16) & (X.hr <= 19) & (X.work == 1)
+    y = 0.1 * X.hr + rng.normal(size=3000) * np.where(rush, 4.0, 0.1)
+    worst = diagnose.slices(ep.LinearRegression(), X, y).worst
+    assert worst is not None
+    assert all(re.fullmatch(r"(hr|work) (= \d+|(from \d+ to|<=|>=) \d+)", part) for part in worst.split(" and ")), worst
+
+
+def test_one_slice_is_not_called_a_comparison():
+    X = np.random.default_rng(0).integers(0, 2, (60, 1)) * 0.0
+    y = np.random.default_rng(1).normal(size=60)
+    assert "too alike" in diagnose.slices(ep.LinearRegression(), X, y).verdict

@@ -9,6 +9,7 @@ from sklearn import metrics
 
 from epicycle.exceptions import DataError, ParameterError
 from epicycle.report import curves
+from epicycle.report._charts import comparable, search_progress
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +157,23 @@ def test_importances():
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_best_so_far_is_of_scores_that_can_be_compared():
+    points = [
+        {"rows": 500, "folds": 2},
+        {"rows": 900, "folds": 2},
+        {"rows": 900, "folds": 5},
+        {"rows": 900, "folds": 10},
+    ]
+    assert comparable(points) == [False, False, True, True]
+    assert comparable(points[:2]) == [False, True]
+    assert comparable([{}, {}]) == [True, True]
+    scores = [0.9, 0.87, 0.8, 0.82]
+    drawn = search_progress(
+        [{**p, "seconds": float(i), "score": s} for i, (p, s) in enumerate(zip(points, scores, strict=True))],
+        "R2",
+        True,
+    )
+    assert "the best is 0.82" in str(drawn).replace("0.8200", "0.82")
+    assert "on few rows or folds" in str(drawn)

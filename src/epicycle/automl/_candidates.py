@@ -66,7 +66,8 @@ class Axis:
 class Family:
     """A method: its constructor, the data that it suits, its starting values and its search space.
 
-    form : encoding of its features, "trees", "linear", or "compact" with factors of texts in the place of their terms.
+    form : encoding of its features, "trees", "linear", "compact" with factors of texts in the place of their terms, or
+        "even" with one scale for all numbers.
     grows : exponent of rows in the time of a fit.
     rounds : whether the number of trees is found by early stopping where there are enough rows.
     target : "standard" where the fit depends on the unit of the target, which is then standardised before it; "log"
@@ -174,6 +175,19 @@ _TABLE = (
            ({"C": 1.0}, {"C": 0.05}, {"C": 0.1, "l1_ratio": 1.0}),
            {"C": Axis(1e-4, 1e3, log=True), "l1_ratio": Axis(choices=(0.0, 1.0))}),
     Family("RidgeCV", "regression", RidgeCV, "linear", ({},)),
+    # Pixels, or readings of one instrument: distances between rows count every column by its own size.
+    Family("KernelLogisticRegression of one scale", "classification", KernelLogisticRegression, "even",
+           ({"C": 3000.0}, {"C": 30.0}), {"C": Axis(1e-1, 1e6, log=True), "gamma": Axis(1e-4, 1.0, log=True)},
+           most_rows=1_500, grows=2.5, suits=lambda facts: facts.alike),
+    Family("SVC of one scale", "classification", SVC, "even", ({"C": 5.0, "probability": "platt"},),
+           {"C": Axis(1e-2, 1e3, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=10_000, grows=2.0,
+           suits=lambda facts: facts.alike),
+    Family("KNeighbors of one scale", "classification", KNeighborsClassifier, "even", _KNN_STARTS[::-1], _KNN_SPACE,
+           most_rows=50_000, grows=1.8, takes_weight=False, suits=lambda facts: facts.alike),
+    Family("KernelRidge of one scale", "regression", KernelRidge, "even",
+           ({"kernel": "rbf", "alpha": 0.1, "fit_intercept": True},),
+           {"alpha": Axis(1e-4, 1e2, log=True), "gamma": Axis(1e-4, 1.0, log=True)}, most_rows=3_000, grows=2.5,
+           suits=lambda facts: facts.alike),
     Family("GradientBoosting", "classification", GradientBoostingClassifier, "trees", _BOOST_STARTS,
            _BOOST_SPACE, grows=0.8, rounds=True),
     Family("GradientBoosting", "regression", GradientBoostingRegressor, "trees", _BOOST_STARTS,

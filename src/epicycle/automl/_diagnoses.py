@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ from epicycle.stats._intervals import standard_error
 _MAX_ROWS = {"bias_variance": 20_000, "ablation": 5_000, "slices": 20_000, "importances": 3_000}
 #: With fewer rows than this a diagnosis is skipped.
 _MIN_ROWS = 60
+_MIN_COMPARED = 300
 #: Columns that the ablation removes one by one; the others are reshuffled together.
 _SINGLE_COLUMNS = 6
 
@@ -66,6 +67,8 @@ class Diagnoses:
         Indices of these rows in the training set.
     report_stage : callable
         Gets the name of each diagnosis when it begins.
+    associations : dict of float
+        Share of the target that each column explains on its own: their order where importances are not known.
     """
 
     evaluation: Evaluation
@@ -76,6 +79,7 @@ class Diagnoses:
     raw: pa.Table
     raw_rows: np.ndarray
     report_stage: Callable[[str], None]
+    associations: Mapping[str, float] = field(default_factory=dict)
     found: DiagnosisResults = field(default_factory=DiagnosisResults)
 
     def affordable(self, fits: float, share: float, most: int) -> int:
@@ -210,7 +214,7 @@ class Diagnoses:
     def run_explanations(self, model: TableModel, table: pa.Table, y: np.ndarray, rows_in_file: np.ndarray) -> None:
         """Partial dependence of the most important columns, and contributions to a typical, the best and worst row."""
         seconds = 0.3 * self.budget.left(self.keep)
-        ranked = [row["name"] for row in self.found.importances] or list(self.evaluation.kinds)
+        ranked = self._ranked(list(self.evaluation.kinds))
 
         def work(rows: int) -> None:
             explained = Explained(model, table.slice(0, rows), y[:rows], self.evaluation.metric.classes)
@@ -223,6 +227,11 @@ class Diagnoses:
                 self.found.explanations["contributions"] = falls
 
         self.attempt("explanations", min(len(y), _MAX_ROWS["importances"]) if seconds > 0.1 else 0, work)
+
+    def _ranked(self, names: list[str]) -> list[str]:
+        """Columns from the most to the least important, as far as that is known."""
+        important = [row["name"] for row in self.found.importances if row["name"] in names]
+        return important or sorted(names, key=lambda name: -(self.associations.get(name) or 0.0))
 
     def run_threshold(self, entry: Entry) -> None:
         """Threshold for the probability of the rarer of two classes, from the out-of-fold predictions of an entry."""
@@ -257,7 +266,7 @@ class Diagnoses:
         """Ablation of each of the most important columns, and of the others together."""
         kinds, there = self.evaluation.kinds, self.raw.column_names
         names = [name for name, kind in kinds.items() if is_feature(kind) and name in there]
-        ranked = [row["name"] for row in self.found.importances if row["name"] in names] or names
+        ranked = self._ranked(names)
         single = ranked[:_SINGLE_COLUMNS]
         parts: dict[str, list[str]] = {name: [name] for name in single}
         if others := [name for name in names if name not in single]:
@@ -284,7 +293,9 @@ class Diagnoses:
             return
         most = min(self.affordable(4.0, 0.5, 10_000), self.raw.num_rows)
 
-        def work(rows: int) -> Finding:
+        slot = "optimizer_or_objective"
+
+        def work(rows: int) -> Finding | None:
             table, y = self.raw.slice(0, rows), self.evaluation.y[self.raw_rows[:rows]]
             parts = Rows(np.empty((rows, 1)), y)
             classes = self.evaluation.facts.task == "classification"
@@ -294,7 +305,7 @@ class Diagnoses:
             models = [
                 self._table_model(one, len(train)).fit(table.take(pa.array(train)), y[train]) for one in (linear, other)
             ]
-            return optimizer_or_objective(
+            found = optimizer_or_objective(
                 models[0],
                 models[1],
                 table.take(pa.array(test)),
@@ -303,8 +314,13 @@ class Diagnoses:
                 names=(linear.family.name, other.family.name),
                 random_state=self.evaluation.seed,
             )
+            if found.kind == "neither":  # there is no shortfall to explain
+                self.found.skipped[slot] = "not needed: the linear model is not clearly behind"
+                return None
+            return found
 
-        self.attempt("optimizer_or_objective", most, work)
+        # A third of the rows compares the two: of fewer than a hundred it would say nothing.
+        self.attempt(slot, most if most >= _MIN_COMPARED else 0, work)
 
     # ---------------------------------------------------------------------------------------------- parts
 

@@ -60,6 +60,7 @@ class Facts:
     texts: bool = False
     skewed: bool = False
     readable: bool = False
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,11 +124,12 @@ class Evaluation:
         """Arguments of the encoder besides its columns: single precision, or sparse, where the matrix is large."""
         if form == "trees":
             return {"form": form}
-        if form == "compact" and not self.has_texts:
+        scale = {"scale": "common"} if form == "even" else {}
+        if form == "even" or (form == "compact" and not self.has_texts):
             form = "linear"
         features = [name for name, kind in self.kinds.items() if is_feature(kind)]
         width = sum(self.widths.get(name, 1) for name in features)
-        options: dict[str, Any] = {"form": form}
+        options: dict[str, Any] = {"form": form, **scale}
         if 8.0 * self.facts.n * width > _SINGLE_PRECISION_BYTES:
             options["dtype"] = "float32"
             # With this many one-hot columns at most a third of the entries of a row are not zero.
@@ -146,7 +148,7 @@ class Evaluation:
         self.storage = TableEncoder(dict(self.kinds)).fit_as(self.table, self.weight)
         if not any(name != self.order for name in self.storage.sources_):
             self.order = ""  # the date is all there is
-        for form in sorted({"trees", *forms}, key=("trees", "linear", "compact").index):
+        for form in sorted({"trees", *forms}, key=("trees", "linear", "compact", "even").index):
             if form == "compact" and not self.has_texts and "linear" in self.encoders:
                 self.encoders[form] = self.encoders["linear"]
             if form not in self.encoders:

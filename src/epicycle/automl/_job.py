@@ -29,7 +29,7 @@ from epicycle.automl.checks._data_checks import DataIssue, leaking_columns, prof
 from epicycle.automl.checks._group_rates import group_rates
 from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl.checks._part_checks import ACROSS, drift_between, duplicates, with_effect
-from epicycle.automl.tables._columns import is_count, is_skewed
+from epicycle.automl.tables._columns import is_alike, is_count, is_skewed
 from epicycle.automl.tables._table_encoder import TableEncoder, is_feature
 from epicycle.automl.tables._table_model import TableModel, half_width
 from epicycle.automl.tables._tables import source_name
@@ -121,6 +121,7 @@ class Job:
             seconds_per_fit=seconds + evaluation.encoding_seconds,
             raw=raw,
             raw_rows=raw_rows,
+            associations={p.name: p.association for p in self.profile if p.association is not None},
             report_stage=lambda what: self.messages.stage(f"diagnosing: {what}"),
         )
         self._diagnose(run, diagnoses, search, entry)
@@ -152,6 +153,7 @@ class Job:
             ordered=parts.ordered,
             texts=any(kind in ("text", "sequence") for kind in kinds.values()),
             readable=self.interpretable,
+            alike=is_alike(parts.train, kinds),
         )
         options: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         evaluation = Evaluation(
@@ -301,7 +303,8 @@ class Job:
         if leads:
             self.best = score
         name, seconds = entry.candidate.name, self.budget.spent()
-        self.search_history.append({"seconds": round(seconds, 3), "name": name, "score": score, "best": self.best})
+        point = {"seconds": round(seconds, 3), "name": name, "score": score, "best": self.best}
+        self.search_history.append({**point, "rows": at, "folds": len(scores)})
         self.messages.leader("" if not leads else f"{entry.candidate.family.name} {score:.4g}")
         if not leads and entry.trial:
             return

@@ -96,6 +96,7 @@ class Metric:
             return self.score(responses_of(model, X, self.classes), np.asarray(y), sample_weight)
 
         score.__name__ = self.name
+        score.__dict__["_sign"] = -1 if self.loss else 1  # as scikit-learn's scorers have it
         return score
 
     def replay(self, responses: Mapping[str, np.ndarray]) -> Replay:

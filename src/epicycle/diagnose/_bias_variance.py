@@ -200,7 +200,10 @@ def bias_variance(
     complexity = None
     if parameter is not None:
         complexity = complexity_curve(fixed, rows, splits, scorer, parameter, values or (), n_jobs)
-    return _result(fixed, rows, splits, metric, curve, complexity, parameter, level, baseline_score, float(tolerance))
+    sign = int(getattr(scorer, "_sign", 1))
+    return _result(
+        fixed, rows, splits, metric, curve, complexity, parameter, level, baseline_score, float(tolerance), sign
+    )
 
 
 def _folds(model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jobs: int | None) -> np.ndarray:
@@ -250,6 +253,7 @@ def _result(
     desired: _Level,
     baseline: float,
     tolerance: float,
+    sign: int,
 ) -> BiasVariance:
     level, level_folds, level_from = desired
     T, V = float(curve.train[-1].mean()), float(curve.validation[-1].mean())
@@ -281,11 +285,13 @@ def _result(
     blurred = np.isfinite(short_error) and t * max(short_error, corrected_error(validation, ratio)) > 0.2 * scale
     certificate = getattr(fitted(model, rows), "certificate_", None)
     n_features = rows.X.shape[1] if len(rows.X.shape) > 1 else 1
+    # In words losses have their usual sign.
+    said_T, said_V, said_level = (f"{sign * value:.4g}" for value in (T, V, level))
     if falls_short and bias >= 0.5 * short:
         kind, steps = "high bias", reduce_bias(model, certificate=certificate)
         why = (
-            f"even on the rows it was fitted to it scores only {T:.4g}, while {level:.4g} can be reached "
-            f"({level_from}); on other rows it scores {V:.4g}"
+            f"even on the rows it was fitted to it scores only {said_T}, while {said_level} can be reached "
+            f"({level_from}); on other rows it scores {said_V}"
         )
     elif falls_short or (counts(gap, gap_error) and gap > 0.25 * scale):
         kind = "high variance"
@@ -294,26 +300,26 @@ def _result(
             *reduce_variance(model, more_rows_help=rising, n_features=n_features),
         )
         why = (
-            f"it scores {T:.4g} on the rows it was fitted to and {V:.4g} on others, while {level:.4g} can be reached "
-            f"({level_from})"
+            f"it scores {said_T} on the rows it was fitted to and {said_V} on others, while {said_level} can be "
+            f"reached ({level_from})"
         )
     elif (wants_rows := counts(gap, gap_error) and rising) or blurred:
         kind = "needs more data"
         steps = reduce_variance(model, more_rows_help=True, n_features=n_features) if wants_rows else (_MORE_ROWS,)
         why = (
-            f"the last rows added {slope:.2g} to its score of {V:.4g}, and {gap:.2g} lie between that "
+            f"the last rows improved its score of {said_V} by {slope:.2g}, and {gap:.2g} lie between that "
             "and its score on the rows it was fitted to"
             if wants_rows
-            else f"the folds differ too much: {V:.4g}, standard error {corrected_error(validation, ratio):.2g}"
+            else f"the folds differ too much: {said_V}, standard error {corrected_error(validation, ratio):.2g}"
         )
     else:
         kind = "good fit"
         steps = finish_fit(model, certificate)
         why = (
-            f"it scores {V:.4g} on rows it has not seen, {T:.4g} on those it has, and nothing better is known "
+            f"it scores {said_V} on rows it has not seen, {said_T} on those it has, and nothing better is known "
             f"({level_from})"
             if level_folds is not None
-            else f"it scores {V:.4g} on rows it has not seen, and {level:.4g} was desired"
+            else f"it scores {said_V} on rows it has not seen; {said_level}, which was desired, is within their noise"
         )
     notes: tuple[str, ...] = ()
     if len(splits) < 2:

@@ -172,7 +172,8 @@ def optimizer_or_objective(
                 "a callable objective(model)"
             )
     classifier = isinstance(model_a, BaseEstimator) and bool(is_classifier(model_a))
-    return _result(called, scores, spread, values, proven, certificate, metric, classifier)
+    sign = int(getattr(scorer, "_sign", 1))  # in words losses have their usual sign
+    return _result(called, scores, spread, values, proven, certificate, metric, classifier, sign)
 
 
 def _value(objective: Callable[[Any], float], model: Any) -> float:
@@ -196,6 +197,7 @@ def _result(
     certificate: Any,
     metric: str,
     classifier: bool,
+    sign: int,
 ) -> OptimizerOrObjective:
     a, b = names
     better = scores[1] > scores[0] and not (np.isfinite(error) and scores[1] - scores[0] <= 1.96 * error)
@@ -204,7 +206,7 @@ def _result(
     lower = known and values[1] < values[0] - slack
     notes: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
-    scored = f"{b} scores {scores[1]:.4g}, {a} {scores[0]:.4g} ({metric})"
+    scored = f"{b} scores {sign * scores[1]:.4g}, {a} {sign * scores[0]:.4g} ({metric})"
     if not better:
         kind = "neither"
         why = "which is no significant difference"

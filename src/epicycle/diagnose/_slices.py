@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import stdtrit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
@@ -185,7 +186,7 @@ def slices(
         n_jobs=n_jobs,
     ).fit(_safe_indexing(table, search), losses[search])
     leaf = np.asarray(tree.apply(table))
-    found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups)
+    found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups, _whole_columns(table))
     mean = float(losses[seen].mean())
     verdict, steps = _verdict(found, mean, name)
     order = seen[np.argsort(-losses[seen], kind="stable")][: int(n_examples)]
@@ -233,28 +234,65 @@ def _sliceable(X: Any, n: int) -> tuple[Any, list[Any], list[str]]:
     return (X if not left else take(X, np.array(kept))), categorical, notes
 
 
-def _rule(tree: Any, path: list[tuple[int, bool]]) -> str:
-    """The conditions on the path to a leaf; of several on one number the tightest."""
-    parts: dict[tuple[int, bool], str] = {}
+def _rule(tree: Any, path: list[tuple[int, bool]], whole: Mapping[int, tuple[float, float]]) -> str:
+    """The conditions on the path to a leaf: of each number one range, in whole numbers where all values are."""
+    names = tree._names()
+    ranges: dict[int, list[float]] = {}
+    parts: dict[tuple[int, int], str] = {}
     for node, left in path:
         t = tree.tree_
         feature, value = int(t.feature[node]), float(t.threshold[node])
         if t.is_categorical[node] or not np.isfinite(value):
-            # Questions about categories are kept all; their keys must not collide with those of numbers.
-            parts[(node + 1_000_000, left)] = question(tree, node, 3, left=left)
+            parts[(feature, node + 1)] = question(tree, node, 3, left=left)  # questions about categories are kept all
         else:
-            parts.pop((feature, left), None)
-            parts[(feature, left)] = f"{tree._names()[feature]} {'<=' if left else '>'} {value:.4g}"
+            ranges.setdefault(feature, [-np.inf, np.inf])[int(left)] = value  # deeper ones are tighter
+            low, high = ranges[feature]
+            parts[(feature, 0)] = _range(names[feature], (low, high), whole.get(feature))
     return " and ".join(parts.values()) or "all rows"
 
 
-def _leaves(tree: Any) -> dict[int, str]:
+def _range(name: Any, ends: tuple[float, float], whole: tuple[float, float] | None) -> str:
+    """Numbers above the first and not above the second of `ends`, as a person would say it.
+
+    `whole` are the least and the largest value of a column of whole numbers.
+    """
+    low, high = ends
+    if whole is not None:
+        first, last = max(np.floor(low) + 1, whole[0]), min(np.floor(high), whole[1])
+        if first == last:
+            return f"{name} = {brief(first)}"
+        if low > -np.inf and high < np.inf:
+            return f"{name} from {brief(first)} to {brief(last)}"
+        return f"{name} <= {brief(last)}" if high < np.inf else f"{name} >= {brief(first)}"
+    if low > -np.inf and high < np.inf:
+        return f"{name} from {low:.4g} to {high:.4g}"
+    return f"{name} <= {high:.4g}" if high < np.inf else f"{name} > {low:.4g}"
+
+
+def _whole_columns(table: Any) -> dict[int, tuple[float, float]]:
+    """Columns of small whole numbers, with their ends."""
+    found: dict[int, tuple[float, float]] = {}
+    frame = nw.from_native(table, eager_only=True) if is_frame(table) else None
+    for j in range(table.shape[1]):
+        column = np.asarray(table[:, j]) if frame is None and not sp.issparse(table) else None
+        if frame is not None:
+            series = frame[:, j]
+            column = series.drop_nulls().to_numpy() if series.dtype.is_numeric() else None
+        if column is None or column.dtype.kind not in "iuf":
+            continue
+        values = column[np.isfinite(column)]
+        if len(values) and np.abs(values).max() < 1e6 and (values == np.floor(values)).all():
+            found[j] = (float(values.min()), float(values.max()))
+    return found
+
+
+def _leaves(tree: Any, whole: Mapping[int, tuple[float, float]]) -> dict[int, str]:
     children = tree.tree_.children_left
     found: dict[int, str] = {}
 
     def walk(node: int, path: list[tuple[int, bool]]) -> None:
         if children[node] < 0:
-            found[node] = _rule(tree, path)
+            found[node] = _rule(tree, path, whole)
             return
         walk(int(children[node]), [*path, (node, True)])
         walk(int(children[node]) + 1, [*path, (node, False)])
@@ -304,9 +342,10 @@ def _measured(
     measure: np.ndarray,
     level: float,
     groups: np.ndarray | None,
+    whole: Mapping[int, tuple[float, float]],
 ) -> list[dict[str, Any]]:
     """Loss of every leaf on the second half against the rest, with simultaneous intervals."""
-    rules = _leaves(tree)
+    rules = _leaves(tree, whole)
     m, total = len(rules), float(losses[measure].sum())
     found = []
     for node, rule in rules.items():
@@ -352,6 +391,9 @@ def _verdict(found: list[dict[str, Any]], loss: float, metric: str) -> tuple[str
             f"inspect rows where {s['slice']}: are targets or features wrong there, or is a feature missing?",
             "add features, or rows, that distinguish such cases; or a separate model for them",
         )
+    if len(found) < 2:
+        name = metric.replace("_", " ")
+        return f"The rows are too few, or too alike, to tell slices apart: the mean {name} is {brief(loss, 3)}.", ()
     verdict = (
         f"No slice is significantly worse than the rest: the mean {metric.replace('_', ' ')} is {brief(loss, 3)}, and "
         f"the differences between {len(found)} slices are within the noise."

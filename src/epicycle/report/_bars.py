@@ -23,17 +23,24 @@ def in_rows(
     bar: bool = True,
     worse: str = "blue",
     zero: bool = True,
+    percent: bool = False,
     description: str,
 ) -> Html | None:
     """Values with intervals, one below the other, names above them so that long ones have room.
 
     entries : name, value, lower and upper end of each. `worse` colours those whose whole interval is above zero, where
-    zero is a value to compare with.
+    zero is a value to compare with. `percent` shows shares as such.
     """
     known = [entry for entry in entries if entry[1] is not None]
     if not known:
         return None
     kept = known[:_MOST]
+    # What rounding leaves of a difference is no number to show.
+    least = 1e-9 * max(abs(entry[1] or 0.0) for entry in kept)
+
+    def said(value: float) -> str:
+        return f"{value:.1%}" if percent else shown(value if abs(value) > least else 0.0, 3)
+
     lines = [_lines(label) for label, *_ in kept]
     tops = [4.0]
     for wrapped in lines:
@@ -41,24 +48,24 @@ def in_rows(
     height = tops[-1] + 40
     span = span_of([0.0] if zero else [], *(entry[1:] for entry in kept), pad=0.04)
     canvas = Canvas(span, (0, 1), height=height, left=14, right=10, top=4)
-    for tick in canvas.x.ticks():
-        at = canvas.x(tick)
-        canvas.put("line", x1=at, x2=at, y1=4, y2=height - 40, class_="grid")
-    _foot(canvas, axis)
+    _foot(canvas, axis, percent=percent)
     origin = canvas.x(0.0)
-    if zero:
-        canvas.put("line", x1=origin, x2=origin, y1=4, y2=height - 40, class_="axis")
+    # Lines stand beside the bars alone: names stay clear of them.
+    bands = [(end - _BAR + 2, end) for end in tops[1:]]
+    for at, kind in [*((canvas.x(tick), "grid") for tick in canvas.x.ticks()), *([(origin, "axis")] if zero else [])]:
+        for start, end in bands:
+            canvas.put("line", x1=at, x2=at, y1=start, y2=end, class_=kind)
     for i, (label, value, low, high) in enumerate(kept):
         assert value is not None
         y = tops[i] + _LINE * len(lines[i]) - 17  # of the last line of the name
         sure = not zero or (low is not None and low > 0)
         colour = worse if sure else "blue" if bar else "grey"
-        words = f"{text(label, 120)}: {shown(value, 3)}"
+        words = f"{text(label, 120)}: {said(value)}"
         if low is not None and high is not None:
             words += f", between {shown(low, 3)} and {shown(high, 3)}"
         for j, line in enumerate(lines[i]):
             canvas.words(7, tops[i] + _LINE * j + 14, line, class_="name")
-        canvas.put("text", shown(value, 3), x=WIDTH - 10, y=tops[i] + 14, text_anchor="end", class_="tick name")
+        canvas.put("text", said(value), x=WIDTH - 10, y=tops[i] + 14, text_anchor="end", class_="tick name")
         at = canvas.x(value)
         if bar:
             canvas.put(
@@ -97,10 +104,11 @@ def _lines(label: Any) -> list[str]:
     return found if len(found) <= 3 else [*found[:2], found[2][:37] + "..."]
 
 
-def _foot(canvas: Canvas, label: str) -> None:
+def _foot(canvas: Canvas, label: str, *, percent: bool = False) -> None:
     foot = canvas.height - 40
     for value in canvas.x.ticks():
-        canvas.words(canvas.x(value), foot + 16, tick_label(value), anchor="middle", class_="tick")
+        words = f"{100 * value:.4g}%" if percent else tick_label(value)
+        canvas.words(canvas.x(value), foot + 16, words, anchor="middle", class_="tick")
     canvas.words((canvas.x.start + canvas.x.stop) / 2, canvas.height - 5, label, anchor="middle")
 
 

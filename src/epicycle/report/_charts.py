@@ -182,31 +182,34 @@ def search_progress(points: list[Any], metric: str, greater: bool) -> Html | Non
     known = sorted((a, i) for i, (a, b) in enumerate(zip(x, y, strict=True)) if a is not None and b is not None)
     if not known:
         return None
+    on_all = comparable(rows)
+    whole_ones = [(at, i) for at, i in known if on_all[i]]
     steps_x: Values = []
     steps_y: Values = []
     best: float | None = None
-    for at, i in known:
+    for at, i in whole_ones:
         score, given = y[i], number(rows[i].get("best"))
         assert score is not None
         leading = given if given is not None else score if best is None else (max if greater else min)(best, score)
         steps_x += [at] if best is None else [at, at]
         steps_y += [leading] if best is None else [best, leading]
         best = leading
-    ys = [y[i] for _, i in known]
-    # A candidate that fails would compress all others: the lowest tenth of the scores does not set the range.
-    ranked = sorted(v for v in ys if v is not None)
-    if len(ranked) > 10:
-        ranked = ranked[len(ranked) // 10 :] if greater else ranked[: -(len(ranked) // 10)]
-    canvas = Canvas(span_of([0.0], x, pad=0.03), span_of(ranked, steps_y))
+    # A candidate that fails would compress all others: the range reaches four times as far as the middle one.
+    sign = 1 if greater else -1
+    ranked = sorted((y[i] or 0.0 for _, i in known), key=lambda v: -sign * v)
+    worst = ranked[0] - 4 * (ranked[0] - ranked[len(ranked) // 2])
+    canvas = Canvas(span_of([0.0], x, pad=0.03), span_of([v for v in ranked if sign * (v - worst) >= 0], steps_y))
     canvas.axes("seconds", metric)
     inside = [i for _, i in known if canvas.y.low <= (y[i] or 0.0) <= canvas.y.high]
     canvas.line([*steps_x, canvas.x.high], [*steps_y, best], "blue")
-    canvas.points(
-        [x[i] for i in inside],
-        [y[i] for i in inside],
-        "orange",
-        [f"{text(rows[i].get('name'), 48)}: {shown(y[i])} after {shown(x[i], 3)} s" for i in inside],
-    )
+    few = [i for i in inside if not on_all[i]]
+    for chosen, colour in ((few, "grey"), ([i for i in inside if on_all[i]], "orange")):
+        canvas.points(
+            [x[i] for i in chosen],
+            [y[i] for i in chosen],
+            colour,
+            [f"{text(rows[i].get('name'), 48)}: {shown(y[i])} after {shown(x[i], 3)} s" for i in chosen],
+        )
     hidden = len(known) - len(inside)
     left_out = f" {hidden} far behind {'is' if hidden == 1 else 'are'} not shown." if hidden else ""
     return figure(
@@ -215,8 +218,23 @@ def search_progress(points: list[Any], metric: str, greater: bool) -> Html | Non
         "Progress of the search",
         f"Every dot is a candidate scored by cross-validation.{left_out}",
         description=f"{len(known)} scores over time; the best is {shown(best)}.",
-        keys=[("orange", "a candidate"), ("blue", "best so far")],
+        keys=[
+            ("orange", "a candidate"),
+            *([("grey", "on few rows or folds")] if few else []),
+            ("blue", "best so far"),
+        ],
     )
+
+
+def comparable(points: list[dict[str, Any]]) -> list[bool]:
+    """Which scores of a search are on the most rows, and on more than two folds where some are: the last comparison.
+
+    Scores on few rows or folds are larger or smaller for that alone.
+    """
+    size = [tuple(number(point.get(key)) or 0.0 for key in ("rows", "folds")) for point in points]
+    most = max((rows for rows, _ in size), default=0.0)
+    least = 3.0 if any(rows == most and folds > 2 for rows, folds in size) else 0.0
+    return [rows == most and folds >= least for rows, folds in size]
 
 
 def thresholds(curve: dict[str, Any]) -> Html | None:

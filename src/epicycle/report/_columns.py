@@ -145,6 +145,7 @@ def missing(profiles: list[dict[str, Any]]) -> Html | None:
         f"Share of the rows without a value. {whole_columns:,} of {len(profiles):,} columns are complete.",
         ranked,
         axis="share of rows",
+        percent=True,
         description=f"Missing values of {len(rows)} columns.",
     )
 
@@ -191,7 +192,13 @@ def correlations(record: dict[str, Any]) -> Html | None:
             )
             if cell >= 27:
                 dark = "value on" if abs(value) > 0.55 else "value"
-                canvas.words(left + cell * (j + 0.5), y + cell / 2 + 4.5, f"{value:.1f}", anchor="middle", class_=dark)
+                canvas.words(
+                    left + cell * (j + 0.5),
+                    y + cell / 2 + 4.5,
+                    f"{round(value, 1) + 0.0:.1f}",
+                    anchor="middle",
+                    class_=dark,
+                )
     return figure(
         canvas,
         "correlations",

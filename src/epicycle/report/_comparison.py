@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from epicycle.report import _bars as bars
+from epicycle.report._charts import comparable
 from epicycle.report._markup import Child, Html, clipped, joined, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of
@@ -157,7 +158,8 @@ def _search(runs: list[tuple[str, dict[str, Any]]]) -> Html | None:
         return None
     points = []
     for _, run in runs:
-        steps = [mapping(point) for point in items(mapping(run.get("curves")).get("search"))]
+        every = [mapping(point) for point in items(mapping(run.get("curves")).get("search"))]
+        steps = [point for point, last in zip(every, comparable(every), strict=True) if last]
         points.append(([number(p.get("seconds")) for p in steps], [number(p.get("best")) for p in steps]))
     if any(sum(v is not None for v in y) < 2 for _, y in points):
         return None

@@ -240,6 +240,10 @@ def _score_span(rows: list[dict[str, Any]], kept: list[int], base: float | None)
     """Range of the scores, without the outermost tenths, so that one failed model does not compress the others."""
     scores = sorted(s for i in kept if (s := number(rows[i].get("score_mean"))) is not None)
     inner = scores[len(scores) // 10 : len(scores) - len(scores) // 10] or scores
+    if len(inner) > 2:  # and without those that lie ten times as far from the middle one as most
+        middle = inner[len(inner) // 2]
+        far = 10 * sorted(abs(s - middle) for s in inner)[len(inner) // 2] or float("inf")
+        inner = [s for s in inner if abs(s - middle) <= far]
     reach = [
         s + side * 2 * (number(rows[i].get("score_se")) or 0.0)
         for i in kept

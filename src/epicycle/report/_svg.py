@@ -115,7 +115,7 @@ class Canvas:
             self.put("line", x1=left, x2=right, y1=at, y2=at, class_="grid")
             self.words(left - 7, at + 4, tick_label(value), anchor="end", class_="tick")
         named = [(float(i), x_names[i]) for i in thinned(len(x_names), x_ticks)]
-        for value, label in named or [(tick, tick_label(tick)) for tick in self.x.ticks(x_ticks)]:
+        for value, label in named or self._labelled(x_ticks):
             at = self.x(value)
             self.put("line", x1=at, x2=at, y1=foot, y2=foot + 4, class_="axis")
             self.words(at, foot + 18, label, anchor="middle", class_="tick")
@@ -124,6 +124,16 @@ class Canvas:
         if y_label:
             middle = (foot + top) / 2
             self.put("text", y_label, x=12, y=middle, text_anchor="middle", transform=f"rotate(-90 12 {px(middle)})")
+
+    def _labelled(self, about: int) -> list[tuple[float, str]]:
+        """Ticks of x with their numbers, fewer where long ones would touch."""
+        found = [(tick, tick_label(tick)) for tick in self.x.ticks(about)]
+        while len(found) > 1:
+            room = abs(self.x(found[1][0]) - self.x(found[0][0]))
+            if 7.4 * max(len(label) for _, label in found) + 6 <= room:
+                break
+            found = found[::2]
+        return found
 
     def _points(self, xs: Values, ys: Values) -> list[list[tuple[float, float]]]:
         """Runs of neighbours that both have numbers, in units."""

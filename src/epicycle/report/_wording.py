@@ -159,7 +159,7 @@ def interval_words(interval: dict[str, Any]) -> str:
         # Two standard errors of the share of so many rows.
         error = 2 * (level * (1 - level) / rows) ** 0.5
         expected = ", as they should" if abs(held - level) <= error else f", where {level:.0%} were expected"
-    return f"Prediction intervals at {level:.0%}: +- {shown(width)}, which hold {held:.1%} of the test rows{expected}."
+    return f"Prediction intervals at {level:.0%}: ± {shown(width)}, which hold {held:.1%} of the test rows{expected}."
 
 
 def restriction_words(restriction: dict[str, Any], chosen: str) -> str:

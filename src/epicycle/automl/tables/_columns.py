@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,8 @@ _NAMES_OF_THINGS = re.compile(
 )
 #: Share of the texts of a column that have to parse as numbers, or as dates, for the column to be one.
 _PARSED_SHARE = 0.95
+#: Columns at least that may be readings of one kind.
+_LEAST_ALIKE = 8
 #: Levels of a category that trees split as sets.
 MAX_TREE_LEVELS = 254
 
@@ -370,3 +373,16 @@ def is_count(y: np.ndarray) -> bool:
     return (
         whole and float(y.mean()) < 1000 and len(np.unique(y)) < 0.5 * len(y) and float(y.mean()) >= float(np.median(y))
     )
+
+
+def is_alike(table: pa.Table, kinds: Mapping[str, str]) -> bool:
+    """Whether all features are plain numbers of one unit, such as pixels: most of them span nearly the same range."""
+    names = [name for name, kind in kinds.items() if base_kind(kind) in FEATURES]
+    if len(names) < _LEAST_ALIKE or any(kinds[name] != "number" for name in names):
+        return False
+    some = sample_of(table.select(names), 2_000)
+    values = [as_numbers(some[name]) for name in names]
+    if any(np.isnan(v).all() for v in values):
+        return False
+    spans = np.array([np.nanmax(v) - np.nanmin(v) for v in values])
+    return bool(np.isfinite(spans).all() and np.median(spans) >= 0.5 * spans.max())

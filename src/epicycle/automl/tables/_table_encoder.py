@@ -37,6 +37,8 @@ from epicycle.data._categories import codes_among, count_levels
 from epicycle.data._target import as_weight
 
 _MAX_LEVELS = {"trees": MAX_TREE_LEVELS, "linear": 40, "compact": 40}
+_CHOICES = {"form": tuple(_MAX_LEVELS), "dtype": ("float64", "float32"), "absent": ("error", "skip"),
+            "scale": ("each", "common")}  # fmt: skip
 #: Levels of a category at most of which the means of the target are taken.
 _MAX_WIDE = 100_000
 #: Periods in days of what repeats: the mean Gregorian year, the week (a Thursday began 1970), the day.
@@ -73,6 +75,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     dtype : {"float64", "float32"}, default="float64"
     absent : {"error", "skip"}, default="error"
         Whether a column of `columns` that the table of `fit` lacks is an error or is skipped.
+    scale : {"each", "common"}, default="each"
+        For linear models: "common" divides all numbers by one deviation, the root of their mean variance, which keeps
+        what columns of one unit (pixels, shares, readings of one instrument) say by their size.
 
     Attributes
     ----------
@@ -133,6 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sparse: bool = False,
         dtype: str = "float64",
         absent: str = "error",
+        scale: str = "each",
     ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
@@ -210,6 +216,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.levels_, self.wide_levels_ = levels, wide
         self._numbers_, self._flags_, self._places_ = numbers, flags, places
         self.median_, self.mean_, self.scale_ = np.array(statistics, dtype=np.float64).reshape(-1, 3).T.copy()
+        if self.scale == "common" and len(self.scale_):
+            self.scale_[:] = np.sqrt(np.mean(self.scale_**2))
         self._name_features()
         if not self.sources_:
             if table.num_rows == 1:
@@ -256,8 +264,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return [of_place.get(name, name) for name in self.levels_]
 
     def _check_parameters(self) -> None:
-        choices = {"form": ("trees", "linear", "compact"), "dtype": ("float64", "float32"), "absent": ("error", "skip")}
-        for name, allowed in choices.items():
+        for name, allowed in _CHOICES.items():
             if (given := getattr(self, name)) not in allowed:
                 raise ParameterError(f"{name}={given!r}; expected {' or '.join(map(repr, allowed))}")
         if self.sparse and self.form == "trees":

@@ -44,7 +44,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         no y.
     form : {"auto", "trees", "linear", "compact"}, default="auto"
         "auto" is "trees" for estimators that take missing values.
-    max_levels, sparse, dtype, absent
+    max_levels, sparse, dtype, absent, scale
         As for :class:`TableEncoder`.
 
     Attributes
@@ -84,6 +84,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         sparse: bool = False,
         dtype: str = "float64",
         absent: str = "error",
+        scale: str = "each",
     ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:

@@ -454,7 +454,7 @@ class GradientBoosting(TreeModel, ABC):
 def greedy_certificate(rise: float, *, sampled: bool) -> Certificate:
     """No certificate of optimality; the value is the largest rise of the training loss in any round."""
     bound, claim = 0.0, "the training loss fell in every round that found a split"
-    if sampled:
-        bound = max(rise, 0.0)
+    if sampled and rise > 0:
+        bound = rise
         claim = f"rounds on samples of rows or features may raise the training loss (here by {bound:.1e} at most)"
     return Certificate("none", rise, bound, f"boosting is greedy: no distance from an optimum is known; {claim}")
