@@ -21,14 +21,21 @@ class Table(NamedTuple):
     classes: int  # 0 for numbers
 
 
-def tables(quick: bool) -> Iterator[tuple[str, Table]]:
-    """All tables that are there, by name; public ones from the folder EPICYCLE_DATA, or shared/data at the checkout."""
+def tables(quick: bool, *, every: bool = False) -> Iterator[tuple[str, Table]]:
+    """Tables that are there, by name; public ones from the folder EPICYCLE_DATA, or shared/data at the checkout.
+
+    With `every` the further ones too, many of which are small.
+    """
     yield from _bundled(quick)
     if quick:
         return
+    if every:
+        from sklearn import datasets
+
+        yield "iris", _plain(*datasets.load_iris(return_X_y=True), 3)
     checkout = Path(__file__).resolve().parents[2]
     folder = Path(os.environ.get("EPICYCLE_DATA", checkout.parent / "shared" / "data"))
-    for name, (file, read) in _PUBLIC.items():
+    for name, (file, read) in (_PUBLIC | (_FURTHER if every else {})).items():
         if (folder / file).exists():
             yield name, read(folder / file)
 
@@ -54,7 +61,12 @@ def _plain(X: Any, y: Any, classes: int) -> Table:
 
 
 def _csv(
-    target: str, *, classes: int = 0, drop: tuple[str, ...] = (), change: Callable[[Any], Any] = lambda y: y
+    target: str,
+    *,
+    classes: int = 0,
+    drop: tuple[str, ...] = (),
+    levels: tuple[str, ...] = (),
+    change: Callable[[Any], Any] = lambda y: y,
 ) -> Callable[[Path], Table]:
     def read(path: Path) -> Table:
         import pandas as pd
@@ -62,7 +74,7 @@ def _csv(
         frame = pd.read_csv(path, na_values=["?"], encoding="utf-8-sig").drop(columns=list(drop))
         y = change(frame.pop(target))
         y = pd.factorize(y, sort=True)[0] if classes else y
-        text = np.array([not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes])
+        text = np.array([not pd.api.types.is_numeric_dtype(frame[n].dtype) or n in levels for n in frame.columns])
         for name in frame.columns[text]:
             codes = pd.factorize(frame[name], sort=True)[0].astype(np.float64)
             frame[name] = np.where(codes < 0, np.nan, codes)
@@ -74,7 +86,7 @@ def _csv(
 def _npz(*parts: tuple[str, str], classes: int) -> Callable[[Path], Table]:
     def read(path: Path) -> Table:
         with np.load(path) as stored:
-            X = np.vstack([stored[x] for x, _ in parts])
+            X = np.vstack([stored[x].reshape(len(stored[x]), -1) for x, _ in parts])
             y = np.concatenate([stored[y] for _, y in parts])
         return _plain(X, np.unique(y, return_inverse=True)[1], classes)
 
@@ -94,4 +106,18 @@ _PUBLIC: dict[str, tuple[str, Callable[[Path], Table]]] = {
     "spambase": ("spambase.csv.gz", _csv("spam", classes=2)),
     "titanic": ("titanic_train.csv.gz", _csv("Survived", classes=2, drop=("PassengerId", "Name", "Ticket", "Cabin"))),
     "wine_quality": ("wine_quality.csv.gz", _csv("quality")),
+}
+#: Tables for comparisons that take each as it is: few rows, many columns, rare classes, ids of many levels.
+_FURTHER: dict[str, tuple[str, Callable[[Path], Table]]] = {
+    "bike_day": ("bike_sharing_day.csv.gz", _csv("cnt", drop=("instant", "dteday", "casual", "registered"))),
+    "bone": ("esl_bone.csv.gz", _csv("spnbmd")),
+    "boston": ("boston_housing.csv.gz", _csv("MEDV")),
+    "fraud": ("creditcard_fraud_sample.csv.gz", _csv("Class", classes=2)),
+    "galaxy": ("esl_galaxy.csv.gz", _csv("velocity")),
+    "mammography": ("mammography.csv.gz", _csv("class", classes=2)),
+    "movielens": ("movielens_small_ratings.csv.gz", _csv("rating", drop=("timestamp",), levels=("userId", "movieId"))),
+    "saheart": ("esl_saheart.csv.gz", _csv("chd", classes=2)),
+    "shuttle": ("shuttle.csv.gz", _csv("anomaly", classes=2)),
+    "usps": ("usps.npz", _npz(("x_train", "y_train"), ("x_test", "y_test"), classes=10)),
+    "vowel": ("esl_vowel_train.csv.gz", _csv("y", classes=11)),
 }
