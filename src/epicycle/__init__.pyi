@@ -153,6 +153,7 @@ from .generative import (
     VAE as VAE,
     AutoEncoder as AutoEncoder,
     DiffusionModel as DiffusionModel,
+    NormalizingFlow as NormalizingFlow,
 )
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,

@@ -3,5 +3,6 @@
 from epicycle.generative import evaluate
 from epicycle.generative.autoencoders import VAE, AutoEncoder
 from epicycle.generative.diffusion import DiffusionModel
+from epicycle.generative.flows import NormalizingFlow
 
-__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "evaluate"]
+__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "NormalizingFlow", "evaluate"]
