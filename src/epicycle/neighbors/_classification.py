@@ -119,7 +119,7 @@ ndarray of shape (n_queries, n_classes), or list of them
                     warnings.warn(
                         f"Outlier label {label} is not in training classes. All class probabilities of outliers will "
                         "be assigned with 0.",
-                        stacklevel=3,
+                        stacklevel=4,
                     )
         return shares
 

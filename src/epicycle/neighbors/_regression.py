@@ -42,7 +42,7 @@ class _AveragingRegressor(MultiOutputMixin, RegressorMixin, NeighborsEstimator):
         voters = self._voters(X)
         if not voters.counts.all():
             warnings.warn(
-                "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=2
+                "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=3
             )
         return in_type_if_it_fits(voters.means(self._targets_), voters.dtype)
 

@@ -42,6 +42,7 @@ from epicycle.core._parameters import Domain, check_parameters, with_shared_para
 from epicycle.core._settings import get_config
 from epicycle.core._solution import Solution
 from epicycle.core.estimator import _display
+from epicycle.core.estimator._array_api import dispatch_answers, numpy_arguments
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._progress import FitMonitor, ProgressLine, Run
 from epicycle.data import ArrayData, Data, as_data
@@ -86,6 +87,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, **kwargs: Any) -> None:
         complete_docstrings(cls)
         cls._parameters = with_shared_parameters(cls, cls._parameters)
+        dispatch_answers(cls)
         super().__init_subclass__(**kwargs)
 
     def __sklearn_tags__(self) -> Any:
@@ -383,6 +385,7 @@ def fitting(method: Any = None, *, incremental: bool = False) -> Any:
         run = Run(type(self).__name__, time.perf_counter(), earlier=before)
         try:
             check_parameters(self, self._parameters)
+            args, kwargs = numpy_arguments(args, kwargs)
             if not incremental:
                 run.resume_state = before.get("solver_state_")
                 run.resume_history = before.get("history_") if run.resume_state is not None else None
