@@ -138,6 +138,7 @@ _AGENTS = {
     "tabular": "SARSA DoubleQLearning ExpectedSARSA MonteCarloControl MonteCarloPrediction QLearning TDPrediction",
     "bandits": "Bandit LinUCB",
     "policy_search": "CrossEntropyMethod Reinforce",
+    "deep": "DQN PPO",
     "linear": "FourierBasis LinearQLearning LinearSARSA TileCoding",
     "inverse": "InverseRL",
 }

@@ -8,6 +8,8 @@ from epicycle.rl.bandits._arms import BernoulliArms, LinearArms, NormalArms
 from epicycle.rl.bandits._bandit import Bandit
 from epicycle.rl.bandits._lin_ucb import LinUCB
 from epicycle.rl.bandits._result import BanditResult
+from epicycle.rl.deep._dqn import DQN
+from epicycle.rl.deep._ppo import PPO
 from epicycle.rl.inverse._inverse_rl import InverseRL
 from epicycle.rl.linear._fourier_basis import FourierBasis
 from epicycle.rl.linear._linear_sarsa import LinearQLearning, LinearSARSA
@@ -21,8 +23,10 @@ from epicycle.rl.tabular._q_learning import DoubleQLearning, QLearning
 from epicycle.rl.tabular._sarsa import SARSA, ExpectedSARSA
 
 __all__ = [
+    "DQN",
     "LSPI",
     "LSTD",
+    "PPO",
     "SARSA",
     "UCB",
     "Agent",

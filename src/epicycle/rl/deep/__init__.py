@@ -1,0 +1,6 @@
+"""Agents with networks."""
+
+from epicycle.rl.deep._dqn import DQN
+from epicycle.rl.deep._ppo import PPO
+
+__all__ = ["DQN", "PPO"]
