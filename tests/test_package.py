@@ -242,6 +242,18 @@ def test_stubs_and_compiled_module_are_equal():
     assert stub_functions() == native_functions()
 
 
+def test_native_calls_take_records_where_arguments_are_many():
+    many = {
+        f"{submodule}.{name}"
+        for submodule, kernels in vars(_native).items()
+        if isinstance(kernels, ModuleType)
+        for name, function in vars(kernels).items()
+        if callable(function) and not name.startswith("_") and not isinstance(function, type)
+        if max(len(parameter_names(signature)) for signature, *_ in signatures(function)) > 12
+    }
+    assert many == set()
+
+
 def test_submodules_can_be_imported_by_name():
     # The folder of stubs lies beside the compiled module: without an __init__.py it must not shadow it.
     submodules = {name for name, value in vars(_native).items() if isinstance(value, ModuleType)}

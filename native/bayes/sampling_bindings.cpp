@@ -114,23 +114,31 @@ void bind_sampling(nb::module_ &m) {
         },
         "density"_a, "u"_a);
 
+    nb::class_<ChainOptions>(m, "ChainOptions")
+        .def(
+            "__init__",
+            [](ChainOptions *self, const std::string &sampler, std::size_t warmup, std::size_t thin, bool dense,
+               double target_accept, double step_size, int max_depth, double integration_time) {
+                require(thin >= 1 && max_depth >= 1 && max_depth <= 20 && target_accept > 0 && target_accept < 1 &&
+                            integration_time > 0,
+                        "ChainOptions: thin, max_depth, target_accept or integration_time out of range");
+                new (self)
+                    ChainOptions{sampler_named(sampler), warmup, 0, thin, dense, target_accept, step_size, max_depth,
+                                 integration_time};
+            },
+            nb::kw_only(), "sampler"_a, "warmup"_a, "thin"_a, "dense"_a, "target_accept"_a, "step_size"_a,
+            "max_depth"_a, "integration_time"_a);
+
     // Runs without the GIL; draws, statistics and progress are written as the chain goes on, until stop[0] is not 0.
     m.def(
         "sample_chain",
-        [](const Density &density, const std::string &sampler, Vector<double> start, Vector<std::uint64_t> seed,
-           std::size_t warmup, std::size_t thin, bool dense, double target_accept, double step_size, int max_depth,
-           double integration_time, InOut2<double> draws, InOut2<double> statistics, InOut1<std::int64_t> progress,
-           InOut1<std::int64_t> stop) {
+        [](const Density &density, ChainOptions options, Vector<double> start, Vector<std::uint64_t> seed,
+           InOut2<double> draws, InOut2<double> statistics, InOut1<std::int64_t> progress, InOut1<std::int64_t> stop) {
             const std::size_t n = density.dimension(), count = draws.shape(0);
             require(start.shape(0) == n && draws.shape(1) == n && seed.shape(0) == 4 && statistics.shape(0) == count &&
                         statistics.shape(1) == 7 && progress.shape(0) == 2 && stop.shape(0) >= 1,
                     "sample_chain: expected start (n,), seed (4,), draws (d, n), statistics (d, 7), progress (2,)");
-            require(thin >= 1 && max_depth >= 1 && max_depth <= 20 && target_accept > 0 && target_accept < 1 &&
-                        integration_time > 0,
-                    "sample_chain: thin, max_depth, target_accept or integration_time out of range");
-            const ChainOptions options{
-                sampler_named(sampler), warmup, count, thin, dense, target_accept, step_size, max_depth,
-                integration_time};
+            options.draws = count;
             const ChainOutput output{draws.data(), statistics.data(), progress.data(), stop.data()};
             Random random({seed.data()[0], seed.data()[1], seed.data()[2], seed.data()[3]});
             ChainResult result;
@@ -140,8 +148,7 @@ void bind_sampling(nb::module_ &m) {
             }
             return std::make_tuple(result.step_size, array_out(std::move(result.metric)));
         },
-        "density"_a, "sampler"_a, "start"_a, "seed"_a, "warmup"_a, "thin"_a, "dense"_a, "target_accept"_a,
-        "step_size"_a, "max_depth"_a, "integration_time"_a, "draws"_a.noconvert(), "statistics"_a.noconvert(),
+        "density"_a, "options"_a, "start"_a, "seed"_a, "draws"_a.noconvert(), "statistics"_a.noconvert(),
         "progress"_a.noconvert(), "stop"_a.noconvert());
 }
 

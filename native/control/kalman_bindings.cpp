@@ -15,9 +15,15 @@ OverTime over_time(const Series &x, std::size_t rows, std::size_t columns, std::
     return {x.data(), x.shape(0) == 1 ? 0 : rows * columns};
 }
 
-StateSpace state_space(const Series &A, const Series &C, const Series &W, const Series &V, const RowMajor<double> &a,
-                       const RowMajor<double> &c, const Vector<double> &mean, const RowMajor<double> &cov,
-                       std::size_t steps, const char *expected) {
+struct StateSpaceArrays {
+    Series A, C, W, V;
+    RowMajor<double> a, c;
+    Vector<double> mean;
+    RowMajor<double> cov;
+};
+
+StateSpace state_space(const StateSpaceArrays &arrays, std::size_t steps, const char *expected) {
+    const auto &[A, C, W, V, a, c, mean, cov] = arrays;
     const std::size_t n = mean.shape(0), p = C.shape(1);
     require(cov.shape(0) == n && cov.shape(1) == n && a.shape(0) == steps && a.shape(1) == n && c.shape(0) == steps &&
                 c.shape(1) == p && n > 0 && p > 0,
@@ -42,12 +48,15 @@ constexpr const char *EXPECTED =
 }  // namespace
 
 void bind_kalman(nb::module_ &m) {
+    nb::class_<StateSpaceArrays>(m, "StateSpace")
+        .def(nb::init<Series, Series, Series, Series, RowMajor<double>, RowMajor<double>, Vector<double>,
+                      RowMajor<double>>(),
+             "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a);
     m.def(
         "kalman_filter",
-        [](RowMajor<double> y, Series A, Series C, Series W, Series V, RowMajor<double> a, RowMajor<double> c,
-           Vector<double> mean, RowMajor<double> cov, int store, int form) {
+        [](RowMajor<double> y, const StateSpaceArrays &arrays, int store, int form) {
             const std::size_t steps = y.shape(0);
-            const StateSpace model = state_space(A, C, W, V, a, c, mean, cov, steps, EXPECTED);
+            const StateSpace model = state_space(arrays, steps, EXPECTED);
             require(y.shape(1) == model.p, EXPECTED);
             // Predictions and filtered covariances are what the smoother reads; all is what users see.
             const std::size_t n = model.n, kept = store > 0 ? steps : 0, all = store > 1 ? steps : 0;
@@ -65,14 +74,13 @@ void bind_kalman(nb::module_ &m) {
             }
             return nb::make_tuple(total, pm, pc, fm, fc, ll);
         },
-        "y"_a, "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a, "store"_a, "form"_a);
+        "y"_a, "model"_a, "store"_a, "form"_a);
     m.def(
         "kalman_smoother",
-        [](RowMajor<double> y, Series A, Series C, Series W, Series V, RowMajor<double> a, RowMajor<double> c,
-           Vector<double> mean, RowMajor<double> cov, InOut2<double> predicted_mean, InOutSeries predicted_cov,
+        [](RowMajor<double> y, const StateSpaceArrays &arrays, InOut2<double> predicted_mean, InOutSeries predicted_cov,
            InOutSeries filtered_cov, bool lagged) {
             const std::size_t steps = y.shape(0);
-            const StateSpace model = state_space(A, C, W, V, a, c, mean, cov, steps, EXPECTED);
+            const StateSpace model = state_space(arrays, steps, EXPECTED);
             const std::size_t n = model.n;
             require(y.shape(1) == model.p && predicted_mean.shape(0) == steps && predicted_mean.shape(1) == n,
                     EXPECTED);
@@ -82,8 +90,8 @@ void bind_kalman(nb::module_ &m) {
             KalmanSmoother(model, y.data(), predicted_mean.data(), predicted_cov.data(), filtered_cov.data(), lagged)
                 .run(Interrupts{});
         },
-        "y"_a, "A"_a, "C"_a, "W"_a, "V"_a, "a"_a, "c"_a, "mean"_a, "cov"_a, "predicted_mean"_a.noconvert(),
-        "predicted_cov"_a.noconvert(), "filtered_cov"_a.noconvert(), "lagged"_a);
+        "y"_a, "model"_a, "predicted_mean"_a.noconvert(), "predicted_cov"_a.noconvert(), "filtered_cov"_a.noconvert(),
+        "lagged"_a);
 }
 
 }  // namespace epicycle

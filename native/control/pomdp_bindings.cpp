@@ -14,6 +14,14 @@ constexpr const char *EXPECTED =
     "pomdp: expected P (actions * states, states) as CSR, reward (actions, states), observation (actions, states, "
     "observations), and vectors, corners and beliefs with one column for each state";
 
+// When a search ends: its gap relative to the value (or to the floor), the share of the gap that a trial looks for, and
+// the most trials, steps of a trial, and seconds.
+struct SearchLimits {
+    double tolerance, floor, share;
+    std::size_t trials, depth;
+    double seconds;
+};
+
 BeliefProcess process(const Rows &P, const RowMajor<double> &reward, const Cube &observation, double discount) {
     const std::size_t actions = reward.shape(0), states = reward.shape(1), seen = observation.shape(2);
     require(actions > 0 && states > 0 && seen > 0 && P.rows == actions * states && P.cols == states &&
@@ -150,11 +158,15 @@ void bind_backups(nb::module_ &m) {
 }
 
 void bind_search(nb::module_ &m) {
+    nb::class_<SearchLimits>(m, "SearchLimits")
+        .def(nb::init<double, double, double, std::size_t, std::size_t, double>(), nb::kw_only(), "tolerance"_a,
+             "floor"_a, "share"_a, "trials"_a, "depth"_a, "seconds"_a);
     m.def(
         "belief_search",
         [](Rows P, RowMajor<double> reward, Cube observation, double discount, Vector<double> start,
            RowMajor<double> low, Vector<std::int64_t> low_actions, Vector<double> corner, RowMajor<double> high,
-           double tolerance, double floor, double share, std::size_t trials, std::size_t depth, double seconds) {
+           const SearchLimits &limits) {
+            const auto &[tolerance, floor, share, trials, depth, seconds] = limits;
             const BeliefProcess model = process(P, reward, observation, discount);
             const std::size_t n = model.states;
             require_columns(low, n);
@@ -200,7 +212,7 @@ void bind_search(nb::module_ &m) {
                                   array_out(std::move(values)), array_out(std::move(trace), rows, 5));
         },
         "P"_a.noconvert(), "reward"_a, "observation"_a, "discount"_a, "start"_a, "low"_a, "low_actions"_a, "corner"_a,
-        "high"_a, "tolerance"_a, "floor"_a, "share"_a, "trials"_a, "depth"_a, "seconds"_a);
+        "high"_a, "limits"_a);
     m.def(
         "prune_vectors",
         [](RowMajor<double> vectors, double tolerance) {

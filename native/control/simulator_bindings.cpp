@@ -9,6 +9,24 @@ namespace {
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using CubeOut = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
+// Controls that are given, or those of a feedback gain x + offset, within limits.
+struct ControlArrays {
+    std::optional<Cube> given, gain;
+    std::optional<RowMajor<double>> offset;
+    Vector<double> lowest, highest;
+};
+
+// States outside it end a run.
+struct BoxArrays {
+    std::optional<Vector<double>> low, high;
+};
+
+// Where whole runs are written to, or nothing.
+struct TrajectoryArrays {
+    std::optional<CubeOut> states, controls;
+    std::optional<InOut2<double>> rewards;
+};
+
 // Calls run(S) for the system of this number; the order is that of `SYSTEMS` in Python.
 template <class Run>
 auto with_system(int number, Run run) {
@@ -84,14 +102,24 @@ void bind_simulators(nb::module_ &m) {
             });
         },
         "system"_a, "parameters"_a, "seconds"_a, "integrator"_a, "x"_a, "u"_a, "second"_a);
+    nb::class_<ControlArrays>(m, "Controls")
+        .def(nb::init<std::optional<Cube>, std::optional<Cube>, std::optional<RowMajor<double>>, Vector<double>,
+                      Vector<double>>(),
+             nb::kw_only(), "given"_a.none(), "gain"_a.none(), "offset"_a.none(), "lowest"_a, "highest"_a);
+    nb::class_<BoxArrays>(m, "Box").def(nb::init<std::optional<Vector<double>>, std::optional<Vector<double>>>(),
+                                        "low"_a.none(), "high"_a.none());
+    nb::class_<TrajectoryArrays>(m, "Trajectories")
+        .def(nb::init<std::optional<CubeOut>, std::optional<CubeOut>, std::optional<InOut2<double>>>(),
+             "states"_a.noconvert().none(), "controls"_a.noconvert().none(), "rewards"_a.noconvert().none());
     m.def(
         "rollout",
         [](int system, Vector<double> parameters, double seconds, int integrator, RowMajor<double> start,
-           std::size_t steps, std::optional<Cube> given, std::optional<Cube> gain,
-           std::optional<RowMajor<double>> offset, Vector<double> lowest, Vector<double> highest,
-           std::optional<Vector<double>> box_low, std::optional<Vector<double>> box_high, std::optional<CubeOut> states,
-           std::optional<CubeOut> controls, std::optional<InOut2<double>> rewards, int threads) {
+           std::size_t steps, const ControlArrays &applied, const BoxArrays &ends, const TrajectoryArrays &paths,
+           int threads) {
             return with_system(system, [&](auto type) {
+                const auto &[given, gain, offset, lowest, highest] = applied;
+                const auto &[box_low, box_high] = ends;
+                const auto &[states, controls, rewards] = paths;
                 using S = typename decltype(type)::type;
                 constexpr std::size_t d = S::states, c = S::controls;
                 const std::size_t rows = start.shape(0);
@@ -154,9 +182,8 @@ void bind_simulators(nb::module_ &m) {
                 return std::make_tuple(array_out(std::move(last), rows, d), array_out(std::move(lengths)));
             });
         },
-        "system"_a, "parameters"_a, "seconds"_a, "integrator"_a, "start"_a, "steps"_a, "given"_a.none(),
-        "gain"_a.none(), "offset"_a.none(), "lowest"_a, "highest"_a, "box_low"_a.none(), "box_high"_a.none(),
-        "states"_a.noconvert().none(), "controls"_a.noconvert().none(), "rewards"_a.noconvert().none(), "threads"_a);
+        "system"_a, "parameters"_a, "seconds"_a, "integrator"_a, "start"_a, "steps"_a, "controls"_a, "box"_a, "paths"_a,
+        "threads"_a);
 }
 
 }  // namespace epicycle

@@ -6,6 +6,17 @@
 
 namespace epicycle {
 
+namespace {
+
+// The words of all documents, one by one; a segment has those of a document in a part of the vocabulary.
+struct TokenArrays {
+    Vector<std::int32_t> words;
+    Vector<std::int64_t> segments, bounds;
+    Vector<double> sizes;
+};
+
+}  // namespace
+
 void bind_topics(nb::module_ &m) {
     m.def("padded_topics", [](std::size_t k) { return padded(k); }, "k"_a);
     m.def(
@@ -79,11 +90,14 @@ void bind_topics(nb::module_ &m) {
             "logs"_a.noconvert().none(), "threads"_a);
     });
     m.def("lanes_of_topics", [](std::size_t k) { return in_lanes(k); }, "k"_a);
+    nb::class_<TokenArrays>(m, "Tokens")
+        .def(nb::init<Vector<std::int32_t>, Vector<std::int64_t>, Vector<std::int64_t>, Vector<double>>(), "words"_a,
+             "segments"_a, "bounds"_a, "sizes"_a);
     m.def(
         "draw_tokens",
-        [](Vector<std::int32_t> words, Vector<std::int64_t> segments, Vector<std::int64_t> bounds, Vector<double> sizes,
-           RowMajor<double> masses, Vector<float> alpha, double eta, std::uint64_t seed, std::uint64_t sweep,
-           InOut1<std::int32_t> z, InOut2<float> counts, InOut2<double> totals, int threads) {
+        [](const TokenArrays &arrays, RowMajor<double> masses, Vector<float> alpha, double eta, std::uint64_t seed,
+           std::uint64_t sweep, InOut1<std::int32_t> z, InOut2<float> counts, InOut2<double> totals, int threads) {
+            const auto &[words, segments, bounds, sizes] = arrays;
             constexpr const char *expected =
                 "draw_tokens: expected words and z (N,), bounds (parts + 1,) of documents, segments (documents * parts "
                 "+ 1,) from 0 to N that never fall, sizes (parts,), masses and totals (parts, k), counts (p, kp) and "
@@ -108,8 +122,7 @@ void bind_topics(nb::module_ &m) {
             nb::gil_scoped_release nogil;
             draw_tokens(tokens, bounds.data(), seed, sweep, z.data(), counts.data(), totals.data(), many, Interrupts());
         },
-        "words"_a.noconvert(), "segments"_a.noconvert(), "bounds"_a.noconvert(), "sizes"_a.noconvert(),
-        "masses"_a.noconvert(), "alpha"_a.noconvert(), "eta"_a, "seed"_a, "sweep"_a, "z"_a.noconvert(),
+        "tokens"_a, "masses"_a.noconvert(), "alpha"_a.noconvert(), "eta"_a, "seed"_a, "sweep"_a, "z"_a.noconvert(),
         "counts"_a.noconvert(), "totals"_a.noconvert(), "threads"_a);
 }
 

@@ -42,10 +42,35 @@ Schedule schedule(const Numbers &x) {
     return {static_cast<Schedule::Kind>(static_cast<int>(x[0])), x[1], x[2], x[3]};
 }
 
+// The tables of an agent, and how it learns and explores.
+struct LearnerArrays {
+    InOut1<double> q, second;
+    InOut1<std::int64_t> visits;
+    InOut1<std::uint8_t> allowed;
+    Weight policy;
+    double discount;
+    int target, exploration;
+    Numbers rate, explore;
+};
+
+struct PositionArrays {
+    InOut1<std::int64_t> whole;
+    InOut1<double> real;
+};
+
+// Rewards that wait for their target, and traces of earlier steps.
+struct TraceArrays {
+    InOut1<std::int64_t> ring_key;
+    InOut1<double> ring_reward, trace;
+    InOut1<std::int64_t> active;
+    double decay;
+    int kind;
+    bool offline;
+};
+
 template <class World>
-Learner learner(const World &world, const InOut1<double> &q, const InOut1<double> &second,
-                const InOut1<std::int64_t> &visits, const InOut1<std::uint8_t> &allowed, const Weight &policy,
-                double discount, int target, int exploration, const Numbers &rate, const Numbers &explore) {
+Learner learner(const World &world, const LearnerArrays &arrays) {
+    const auto &[q, second, visits, allowed, policy, discount, target, exploration, rate, explore] = arrays;
     require(target >= 0 && target <= 4 && exploration >= 0 && exploration <= 3, "unknown target or exploration");
     const std::size_t pairs = world.states() * world.actions();
     const std::size_t keys = static_cast<Target>(target) == Target::state_values ? world.states() : pairs;
@@ -69,7 +94,8 @@ Learner learner(const World &world, const InOut1<double> &q, const InOut1<double
             ActionChoice(world.actions())};
 }
 
-Position position(const InOut1<std::int64_t> &whole, const InOut1<double> &real, const Learner &m) {
+Position position(const PositionArrays &arrays, const Learner &m) {
+    const auto &[whole, real] = arrays;
     require(whole.shape(0) == Position::WHOLES && real.shape(0) == Position::REALS, "position: wrong sizes");
     const std::int64_t *w = whole.data();
     require(w[Position::STATE] >= 0 && static_cast<std::size_t>(w[Position::STATE]) < m.states &&
@@ -98,25 +124,22 @@ template <class World>
 void bind_world(nb::module_ &m) {
     m.def(
         "temporal_difference",
-        [](World &world, InOut1<double> q, InOut1<double> second, InOut1<std::int64_t> visits,
-           InOut1<std::uint8_t> allowed, Weight policy, double discount, int target, int exploration, Numbers rate,
-           Numbers explore, InOut1<std::int64_t> whole, InOut1<double> real, InOut1<std::int64_t> ring_key,
-           InOut1<double> ring_reward, InOut1<double> trace, InOut1<std::int64_t> active, double decay, int kind,
-           bool offline, std::size_t steps, bool last, InOut2<double> rows) {
-            Learner l =
-                learner(world, q, second, visits, allowed, policy, discount, target, exploration, rate, explore);
-            Position at = position(whole, real, l);
-            const std::size_t n = std::max<std::size_t>(ring_key.shape(0), 1), keys = q.shape(0);
+        [](World &world, const LearnerArrays &tables, const PositionArrays &place, const TraceArrays &traces,
+           std::size_t steps, bool last, InOut2<double> rows) {
+            const auto &[ring_key, ring_reward, trace, active, decay, kind, offline] = traces;
+            Learner l = learner(world, tables);
+            Position at = position(place, l);
+            const std::size_t n = std::max<std::size_t>(ring_key.shape(0), 1), keys = tables.q.shape(0);
             const bool two = l.target == Target::double_q_learning;
             require(ring_reward.shape(0) == ring_key.shape(0) && all_below(ring_key, keys), "ring: wrong entries");
             require(decay == 0.0 || (trace.shape(0) == keys && active.shape(0) == keys && all_below(active, keys)),
                     "traces: expected one for every entry of q");
-            require(!(offline || two) || second.shape(0) == keys, ARRAYS);
+            require(!(offline || two) || tables.second.shape(0) == keys, ARRAYS);
             require(!two || (decay == 0.0 && n == 1 && !offline), "double Q-learning looks one step ahead");
-            require(whole.data()[Position::WAITING] >= 0 && whole.data()[Position::OLDEST] >= 0 &&
-                        whole.data()[Position::WAITING] <= static_cast<std::int64_t>(n) &&
-                        whole.data()[Position::ACTIVE] >= 0 &&
-                        whole.data()[Position::ACTIVE] <= static_cast<std::int64_t>(active.shape(0)),
+            require(at.whole[Position::WAITING] >= 0 && at.whole[Position::OLDEST] >= 0 &&
+                        at.whole[Position::WAITING] <= static_cast<std::int64_t>(n) &&
+                        at.whole[Position::ACTIVE] >= 0 &&
+                        at.whole[Position::ACTIVE] <= static_cast<std::int64_t>(active.shape(0)),
                     "position: wrong counts");
             require(kind >= 0 && kind <= 2, "trace: expected a kind from 0 to 2");
             TemporalDifference run{l,      at,           at.random(),   ring_key.data(), ring_reward.data(),
@@ -127,39 +150,29 @@ void bind_world(nb::module_ &m) {
             released<World>([&] { made = run.run(world, steps, last, episodes); });
             return std::make_tuple(made, episodes.count);
         },
-        "world"_a, "q"_a.noconvert(), "second"_a.noconvert(), "visits"_a.noconvert(), "allowed"_a.noconvert(),
-        "policy"_a.none(), "discount"_a, "target"_a, "exploration"_a, "rate"_a, "explore"_a, "whole"_a.noconvert(),
-        "real"_a.noconvert(), "ring_key"_a.noconvert(), "ring_reward"_a.noconvert(), "trace"_a.noconvert(),
-        "active"_a.noconvert(), "decay"_a, "kind"_a, "offline"_a, "steps"_a, "last"_a, "rows"_a.noconvert());
+        "world"_a, "learner"_a, "position"_a, "traces"_a, "steps"_a, "last"_a, "rows"_a.noconvert());
     m.def(
         "monte_carlo",
-        [](World &world, InOut1<double> q, InOut1<double> second, InOut1<std::int64_t> visits,
-           InOut1<std::uint8_t> allowed, Weight policy, double discount, int target, int exploration, Numbers rate,
-           Numbers explore, InOut1<std::int64_t> whole, InOut1<double> real, bool first_visit, bool off_policy,
+        [](World &world, const LearnerArrays &tables, const PositionArrays &place, bool first_visit, bool off_policy,
            std::size_t steps, std::size_t most, InOut2<double> rows) {
-            Learner l =
-                learner(world, q, second, visits, allowed, policy, discount, target, exploration, rate, explore);
-            Position at = position(whole, real, l);
-            require(!off_policy || (second.shape(0) == q.shape(0) && !l.by_state()), ARRAYS);
+            Learner l = learner(world, tables);
+            Position at = position(place, l);
+            require(!off_policy || (tables.second.shape(0) == tables.q.shape(0) && !l.by_state()), ARRAYS);
             MonteCarlo run{l, at, at.random(), first_visit, off_policy};
             Episodes episodes = records(rows);
             std::size_t made = 0;
             released<World>([&] { made = run.run(world, steps, most, episodes, Interrupts{}); });
             return std::make_tuple(made, episodes.count);
         },
-        "world"_a, "q"_a.noconvert(), "second"_a.noconvert(), "visits"_a.noconvert(), "allowed"_a.noconvert(),
-        "policy"_a.none(), "discount"_a, "target"_a, "exploration"_a, "rate"_a, "explore"_a, "whole"_a.noconvert(),
-        "real"_a.noconvert(), "first_visit"_a, "off_policy"_a, "steps"_a, "most"_a, "rows"_a.noconvert());
+        "world"_a, "learner"_a, "position"_a, "first_visit"_a, "off_policy"_a, "steps"_a, "most"_a,
+        "rows"_a.noconvert());
     m.def(
         "plan",
-        [](World &world, InOut1<double> q, InOut1<double> second, InOut1<std::int64_t> visits,
-           InOut1<std::uint8_t> allowed, Weight policy, double discount, int target, int exploration, Numbers rate,
-           Numbers explore, InOut1<std::int64_t> whole, InOut1<double> real, TransitionModel &model,
+        [](World &world, const LearnerArrays &tables, const PositionArrays &place, TransitionModel &model,
            InOut1<double> priority, std::size_t updates, double threshold, std::size_t steps, InOut2<double> rows) {
-            Learner l =
-                learner(world, q, second, visits, allowed, policy, discount, target, exploration, rate, explore);
-            Position at = position(whole, real, l);
-            const std::size_t pairs = q.shape(0);
+            Learner l = learner(world, tables);
+            Position at = position(place, l);
+            const std::size_t pairs = tables.q.shape(0);
             require(!l.by_state() && model.n_pairs() == pairs && model.n_states() == l.states, ARRAYS);
             require(priority.shape(0) == 0 || priority.shape(0) == pairs, ARRAYS);
             double *waiting = priority.shape(0) > 0 ? priority.data() : nullptr;
@@ -169,10 +182,8 @@ void bind_world(nb::module_ &m) {
             released<World>([&] { made = run.run(world, steps, episodes); });
             return std::make_tuple(made, episodes.count);
         },
-        "world"_a, "q"_a.noconvert(), "second"_a.noconvert(), "visits"_a.noconvert(), "allowed"_a.noconvert(),
-        "policy"_a.none(), "discount"_a, "target"_a, "exploration"_a, "rate"_a, "explore"_a, "whole"_a.noconvert(),
-        "real"_a.noconvert(), "model"_a, "priority"_a.noconvert(), "updates"_a, "threshold"_a, "steps"_a,
-        "rows"_a.noconvert());
+        "world"_a, "learner"_a, "position"_a, "model"_a, "priority"_a.noconvert(), "updates"_a, "threshold"_a,
+        "steps"_a, "rows"_a.noconvert());
 }
 
 }  // namespace
@@ -225,6 +236,17 @@ void bind_rl(nb::module_ &m) {
             return nb::make_tuple(array_out(std::move(pair)), array_out(std::move(next)), array_out(std::move(ended)),
                                   array_out(std::move(count)), array_out(std::move(reward)));
         });
+    nb::class_<LearnerArrays>(m, "Learner")
+        .def(nb::init<InOut1<double>, InOut1<double>, InOut1<std::int64_t>, InOut1<std::uint8_t>, Weight, double, int,
+                      int, Numbers, Numbers>(),
+             nb::kw_only(), "q"_a.noconvert(), "second"_a.noconvert(), "visits"_a.noconvert(), "allowed"_a.noconvert(),
+             "policy"_a.none(), "discount"_a, "target"_a, "exploration"_a, "rate"_a, "explore"_a);
+    nb::class_<PositionArrays>(m, "Position")
+        .def(nb::init<InOut1<std::int64_t>, InOut1<double>>(), "whole"_a.noconvert(), "real"_a.noconvert());
+    nb::class_<TraceArrays>(m, "Traces")
+        .def(nb::init<InOut1<std::int64_t>, InOut1<double>, InOut1<double>, InOut1<std::int64_t>, double, int, bool>(),
+             nb::kw_only(), "ring_key"_a.noconvert(), "ring_reward"_a.noconvert(), "trace"_a.noconvert(),
+             "active"_a.noconvert(), "decay"_a, "kind"_a, "offline"_a);
     bind_world<TableWorld>(m);
     bind_world<PythonWorld>(m);
 }

@@ -10,10 +10,15 @@ constexpr const char *EXPECTED =
     "expected a tree: player, first, count, set, chance and payoff of each node, parents before children, children one "
     "after the other, and first_action of each information set and of the end";
 
+struct TreeArrays {
+    Vector<std::int64_t> player, first, count, set;
+    Vector<double> chance, payoff;
+    Vector<std::int64_t> first_action;
+};
+
 // A tree whose indices are in range and whose actions fit.
-ExtensiveTree tree_of(const Vector<std::int64_t> &player, const Vector<std::int64_t> &first,
-                      const Vector<std::int64_t> &count, const Vector<std::int64_t> &set, const Vector<double> &chance,
-                      const Vector<double> &payoff, const Vector<std::int64_t> &first_action) {
+ExtensiveTree tree_of(const TreeArrays &arrays) {
+    const auto &[player, first, count, set, chance, payoff, first_action] = arrays;
     const std::size_t n = player.shape(0);
     require(n > 0 && first.shape(0) == n && count.shape(0) == n && set.shape(0) == n && chance.shape(0) == n &&
                 payoff.shape(0) == n && first_action.shape(0) > 0 && first_action.data()[0] == 0,
@@ -39,13 +44,15 @@ ExtensiveTree tree_of(const Vector<std::int64_t> &player, const Vector<std::int6
 }  // namespace
 
 void bind_counterfactual(nb::module_ &m) {
+    using Numbers = Vector<std::int64_t>;
+    nb::class_<TreeArrays>(m, "ExtensiveTree")
+        .def(nb::init<Numbers, Numbers, Numbers, Numbers, Vector<double>, Vector<double>, Numbers>(), nb::kw_only(),
+             "player"_a, "first"_a, "count"_a, "set"_a, "chance"_a, "payoff"_a, "first_action"_a);
     m.def(
         "minimize_regret",
-        [](Vector<std::int64_t> player, Vector<std::int64_t> first, Vector<std::int64_t> count,
-           Vector<std::int64_t> set, Vector<double> chance, Vector<double> payoff, Vector<std::int64_t> first_action,
-           InOut1<double> regret, InOut1<double> total, std::int64_t done, std::int64_t iterations, double positive,
-           double negative, double average, bool clip) {
-            const ExtensiveTree tree = tree_of(player, first, count, set, chance, payoff, first_action);
+        [](const TreeArrays &arrays, InOut1<double> regret, InOut1<double> total, std::int64_t done,
+           std::int64_t iterations, double positive, double negative, double average, bool clip) {
+            const ExtensiveTree tree = tree_of(arrays);
             const auto actions = static_cast<std::size_t>(tree.first_action[tree.sets]);
             require(regret.shape(0) == actions && total.shape(0) == actions && done >= 0,
                     "minimize_regret: expected regret and total of each action");
@@ -57,14 +64,12 @@ void bind_counterfactual(nb::module_ &m) {
                 poll();
             }
         },
-        "player"_a, "first"_a, "count"_a, "set"_a, "chance"_a, "payoff"_a, "first_action"_a, "regret"_a.noconvert(),
-        "total"_a.noconvert(), "done"_a, "iterations"_a, "positive"_a, "negative"_a, "average"_a, "clip"_a);
+        "tree"_a, "regret"_a.noconvert(), "total"_a.noconvert(), "done"_a, "iterations"_a, "positive"_a, "negative"_a,
+        "average"_a, "clip"_a);
     m.def(
         "best_reply",
-        [](Vector<std::int64_t> player, Vector<std::int64_t> first, Vector<std::int64_t> count,
-           Vector<std::int64_t> set, Vector<double> chance, Vector<double> payoff, Vector<std::int64_t> first_action,
-           Vector<double> strategy, int me) {
-            const ExtensiveTree tree = tree_of(player, first, count, set, chance, payoff, first_action);
+        [](const TreeArrays &arrays, Vector<double> strategy, int me) {
+            const ExtensiveTree tree = tree_of(arrays);
             require(strategy.shape(0) == static_cast<std::size_t>(tree.first_action[tree.sets]) && (me == 0 || me == 1),
                     "best_reply: expected the strategy of each action, and me=0 or 1");
             std::optional<BestReply> reply;
@@ -74,7 +79,7 @@ void bind_counterfactual(nb::module_ &m) {
             }
             return nb::make_tuple(reply->value, array_out(std::move(reply->action)));
         },
-        "player"_a, "first"_a, "count"_a, "set"_a, "chance"_a, "payoff"_a, "first_action"_a, "strategy"_a, "me"_a);
+        "tree"_a, "strategy"_a, "me"_a);
 }
 
 }  // namespace epicycle

@@ -17,11 +17,19 @@ DualSparse<T, I> dual_rows(const CsrMatrix<T, I> &X, const char *message) {
     return {view(X, message), X.data.shape(0)};
 }
 
+// Passes from the number `first` on, until the gap is at most `target` of the value or the report is full: a row a
+// pass.
+struct PassesArrays {
+    std::uint64_t seed, first;
+    double target;
+    InOut2<double> report;
+};
+
 // Up to report.shape(0) passes; ends early when the estimated gap falls to target times the primal value. Gives the
 // number of passes made.
 template <class Pass>
-std::size_t run_passes(Pass &pass, std::size_t cost, std::uint64_t seed, std::uint64_t first, double target,
-                       const InOut2<double> &report) {
+std::size_t run_passes(Pass &pass, std::size_t cost, const PassesArrays &passes) {
+    const auto &[seed, first, target, report] = passes;
     const std::size_t piece = std::max<std::size_t>(1, WORK_BETWEEN_LOOKS / cost);
     nb::gil_scoped_release nogil;
     const Interrupts interrupts;
@@ -41,6 +49,9 @@ std::size_t run_passes(Pass &pass, std::size_t cost, std::uint64_t seed, std::ui
 }  // namespace
 
 void bind_linear_svm(nb::module_ &m) {
+    nb::class_<PassesArrays>(m, "Passes")
+        .def(nb::init<std::uint64_t, std::uint64_t, double, InOut2<double>>(), "seed"_a, "first"_a, "target"_a,
+             "report"_a.noconvert());
     nb::class_<MarginLoss>(m, "MarginLoss")
         .def(nb::init<bool, bool, double, double>(), nb::kw_only(), "regression"_a, "squared"_a, "epsilon"_a,
              "width"_a = 1.0);
@@ -71,8 +82,7 @@ void bind_linear_svm(nb::module_ &m) {
         m.def(
             "dual_passes",
             [](X matrix, const MarginLoss &loss, double scale, InOut2<double> table, InOut1<double> w,
-               InOut1<std::int64_t> order, InOut1<double> number, std::uint64_t seed, std::uint64_t first,
-               double target, InOut2<double> report) {
+               InOut1<std::int64_t> order, InOut1<double> number, const PassesArrays &passes) {
                 constexpr const char *expected =
                     "dual_passes: expected X (n, p) dense or a well-formed CSR matrix, table (n, 4) with columns y, "
                     "c > 0, |x|^2 > 0 and beta, w (p + 1,), order (m,) of rows in 0 .. n-1, number (3,) with "
@@ -81,7 +91,7 @@ void bind_linear_svm(nb::module_ &m) {
                 const std::size_t n = rows.size(), m = order.shape(0);
                 require(table.shape(0) == n && table.shape(1) == DUAL_COLUMNS && w.shape(0) == rows.cols() + 1,
                         expected);
-                require(number.shape(0) == DUAL_NUMBERS && report.shape(1) == DUAL_REPORTS, expected);
+                require(number.shape(0) == DUAL_NUMBERS && passes.report.shape(1) == DUAL_REPORTS, expected);
                 require(number.data()[ACTIVE] >= 0.0 && number.data()[ACTIVE] <= static_cast<double>(m), expected);
                 require(all_below(order, n), expected);
                 for (std::size_t k = 0; k < m; ++k) {
@@ -90,15 +100,15 @@ void bind_linear_svm(nb::module_ &m) {
                 }
                 const DualProblem problem{loss, scale};
                 DualPass pass(rows, problem, table.data(), w.data(), order.data(), number.data());
-                return run_passes(pass, rows.cost(), seed, first, target, report);
+                return run_passes(pass, rows.cost(), passes);
             },
             "X"_a.noconvert(), "loss"_a, "scale"_a, "table"_a.noconvert(), "w"_a.noconvert(), "order"_a.noconvert(),
-            "number"_a.noconvert(), "seed"_a, "first"_a, "target"_a, "report"_a.noconvert());
+            "number"_a.noconvert(), "passes"_a);
         m.def(
             "crammer_singer_passes",
             [](X matrix, Vector<std::int64_t> code, Vector<double> bound, Vector<double> square, double scale,
                InOut2<double> alpha, InOut2<double> W, InOut1<std::int64_t> order, InOut1<double> number,
-               std::uint64_t seed, std::uint64_t first, double target, InOut2<double> report) {
+               const PassesArrays &passes) {
                 constexpr const char *expected =
                     "crammer_singer_passes: expected X (n, p) dense or a well-formed CSR matrix, code (n,) in "
                     "0 .. K-1, bound (n,) and square (n,) > 0, alpha (n, K), W (p + 1, K), order (m,) of rows in "
@@ -108,7 +118,7 @@ void bind_linear_svm(nb::module_ &m) {
                 require(K >= 1 && W.shape(0) == rows.cols() + 1 && alpha.shape(0) == n && alpha.shape(1) == K,
                         expected);
                 require(code.shape(0) == n && bound.shape(0) == n && square.shape(0) == n, expected);
-                require(number.shape(0) == DUAL_NUMBERS && report.shape(1) == DUAL_REPORTS, expected);
+                require(number.shape(0) == DUAL_NUMBERS && passes.report.shape(1) == DUAL_REPORTS, expected);
                 require(number.data()[ACTIVE] >= 0.0 && number.data()[ACTIVE] <= static_cast<double>(m), expected);
                 require(all_below(order, n) && all_below(code, K), expected);
                 for (std::size_t k = 0; k < m; ++k) {
@@ -117,11 +127,10 @@ void bind_linear_svm(nb::module_ &m) {
                 }
                 CrammerSingerPass pass(rows, code.data(), bound.data(), square.data(), scale, K, alpha.data(), W.data(),
                                        order.data(), number.data());
-                return run_passes(pass, rows.cost() * K, seed, first, target, report);
+                return run_passes(pass, rows.cost() * K, passes);
             },
             "X"_a.noconvert(), "code"_a.noconvert(), "bound"_a.noconvert(), "square"_a.noconvert(), "scale"_a,
-            "alpha"_a.noconvert(), "W"_a.noconvert(), "order"_a.noconvert(), "number"_a.noconvert(), "seed"_a,
-            "first"_a, "target"_a, "report"_a.noconvert());
+            "alpha"_a.noconvert(), "W"_a.noconvert(), "order"_a.noconvert(), "number"_a.noconvert(), "passes"_a);
         m.def(
             "dual_weights",
             [](X matrix, InOut2<double> table, double scale) {

@@ -73,14 +73,32 @@ void bind_glove(nb::module_ &m) {
         "rate"_a, "threads"_a);
 }
 
+// Word vectors and how they are learnt: negative samples, a tree, or both.
+struct Word2VecArrays {
+    std::size_t window;
+    bool cbow;
+    std::size_t negative;
+    Vector<float> keep, alias_keep;
+    Ids alias_other;
+    Places way_first;
+    Ids way_node;
+    Vector<std::uint8_t> way_right;
+    InOut2<float> input, output;
+};
+
 }  // namespace
 
 void bind_words(nb::module_ &m) {
+    nb::class_<Word2VecArrays>(m, "Word2VecModel")
+        .def(nb::init<std::size_t, bool, std::size_t, Vector<float>, Vector<float>, Ids, Places, Ids,
+                      Vector<std::uint8_t>, InOut2<float>, InOut2<float>>(),
+             nb::kw_only(), "window"_a, "cbow"_a, "negative"_a, "keep"_a, "alias_keep"_a, "alias_other"_a,
+             "way_first"_a, "way_node"_a, "way_right"_a, "input"_a.noconvert(), "output"_a.noconvert());
     m.def(
         "word2vec_epoch",
-        [](Ids ids, Places first, Vector<float> rates, std::uint64_t seed, std::size_t window, bool cbow,
-           std::size_t negative, Vector<float> keep, Vector<float> alias_keep, Ids alias_other, Places way_first,
-           Ids way_node, Vector<std::uint8_t> way_right, InOut2<float> input, InOut2<float> output, int threads) {
+        [](const Word2VecArrays &arrays, Ids ids, Places first, Vector<float> rates, std::uint64_t seed, int threads) {
+            const auto &[window, cbow, negative, keep, alias_keep, alias_other, way_first, way_node, way_right, input,
+                         output] = arrays;
             constexpr const char *expected =
                 "word2vec_epoch: expected ids below the number of words, first (sentences + 1,) rising from 0 to their "
                 "number, rates (sentences,), window >= 1, keep and the alias table (words,), ways through a tree with "
@@ -146,9 +164,7 @@ void bind_words(nb::module_ &m) {
             }
             return std::make_tuple(total.loss, total.pairs, total.targets, total.words);
         },
-        "ids"_a, "first"_a, "rates"_a, "seed"_a, "window"_a, "cbow"_a, "negative"_a, "keep"_a, "alias_keep"_a,
-        "alias_other"_a, "way_first"_a, "way_node"_a, "way_right"_a, "input"_a.noconvert(), "output"_a.noconvert(),
-        "threads"_a);
+        "model"_a, "ids"_a, "first"_a, "rates"_a, "seed"_a, "threads"_a);
     m.def(
         "word2vec_step",
         [](Vector<double> v, InOut2<double> targets, Vector<std::uint8_t> yes, double rate, InOut1<double> change) {

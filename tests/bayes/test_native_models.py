@@ -140,8 +140,10 @@ def test_kernels_check_their_arguments():
     with pytest.raises(ValueError, match="one number for every coordinate"):
         native.log_density(density, np.zeros(3))
     arrays = (np.empty((5, 2)), np.empty((5, 7)), np.zeros(2, np.int64), np.zeros(1, np.int64))
-    settings = (10, 1, False, 0.8, 0.0, 10, 1.0)
-    with pytest.raises(ValueError, match="sampler"):
-        native.sample_chain(density, "walk", np.zeros(2), np.ones(4, np.uint64), *settings, *arrays)
+    settings = {"warmup": 10, "thin": 1, "dense": False, "target_accept": 0.8, "step_size": 0.0, "max_depth": 10}
+    settings |= {"sampler": "nuts", "integration_time": 1.0}
+    for wrong, named in (({"sampler": "walk"}, "sampler"), ({"thin": 0}, "thin"), ({"target_accept": 1.0}, "accept")):
+        with pytest.raises(ValueError, match=named):
+            native.ChainOptions(**settings | wrong)
     with pytest.raises(ValueError, match="sample_chain"):
-        native.sample_chain(density, "nuts", np.zeros(3), np.ones(4, np.uint64), *settings, *arrays)
+        native.sample_chain(density, native.ChainOptions(**settings), np.zeros(3), np.ones(4, np.uint64), *arrays)

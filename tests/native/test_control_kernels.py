@@ -121,7 +121,7 @@ def test_kalman_kernels_against_plain_formulas():
     y, a, c, x = rng.normal(size=(T, p)), rng.normal(size=(T, n)), rng.normal(size=(T, p)), np.zeros(n)
     y[2] = np.nan
     y[4, 0] = np.nan
-    value, pm, pc, fm, fc, _ = control.kalman_filter(y, A, C, W, V, a, c, x, P, 2, 0)
+    value, pm, pc, fm, fc, _ = control.kalman_filter(y, control.StateSpace(A, C, W, V, a, c, x, P), 2, 0)
     total = 0.0
     for t in range(T):
         assert_allclose(pm[t], x)
@@ -136,7 +136,8 @@ def test_kalman_kernels_against_plain_formulas():
         x, P = A[0] @ x + a[t], A[0] @ P @ A[0].T + W[0]
     assert_allclose(value, total)
     mean, cov, lag = pm.copy(), pc.copy(), fc.copy()  # overwritten
-    control.kalman_smoother(y, A, C, W, V, a, c, np.zeros(n), np.eye(n), mean, cov, lag, True)
+    model = control.StateSpace(A, C, W, V, a, c, np.zeros(n), np.eye(n))
+    control.kalman_smoother(y, model, mean, cov, lag, True)
     x, P = fm[-1], fc[-1]
     for t in reversed(range(T - 1)):  # Rauch, Tung and Striebel
         J = fc[t] @ A[0].T @ np.linalg.inv(pc[t + 1])
@@ -146,11 +147,19 @@ def test_kalman_kernels_against_plain_formulas():
         assert_allclose(cov[t], P)
     for bad in (np.zeros((2, n, n)), np.zeros((1, n, n + 1))):
         with pytest.raises(ValueError, match="kalman: expected"):
-            control.kalman_filter(y, bad, C, W, V, a, c, np.zeros(n), np.eye(n), 2, 0)
-    assert np.isnan(control.kalman_filter(y, A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n), 0, 0)[0])
+            control.kalman_filter(y, control.StateSpace(bad, C, W, V, a, c, np.zeros(n), np.eye(n)), 2, 0)
+    assert np.isnan(control.kalman_filter(y, control.StateSpace(A, C, W, 0 * V, a, c, np.zeros(n), np.eye(n)), 0, 0)[0])
 
 
 LIMITS = (np.array([-1.0]), np.array([1.0]))
+
+
+def rolled_out(**given):
+    applied = {name: given.pop(name) for name in ("given", "gain", "offset", "lowest", "highest")}
+    box = [given.pop(name) for name in ("box_low", "box_high")]
+    paths = [given.pop(name) for name in ("states", "controls", "rewards")]
+    records = {"controls": control.Controls(**applied), "box": control.Box(*box), "paths": control.Trajectories(*paths)}
+    return control.rollout(**given, **records)
 
 
 @pytest.mark.parametrize(
@@ -193,11 +202,11 @@ def test_rollouts_refuse_what_does_not_fit(change):
         "rewards": None,
         "threads": 1,
     }
-    last, lengths = control.rollout(**given)
+    last, lengths = rolled_out(**given)
     assert last.shape == (2, 2)
     assert_array_equal(lengths, [4, 4])
     with pytest.raises((ValueError, TypeError)):
-        control.rollout(**given | change)
+        rolled_out(**given | change)
 
 
 def test_motions_and_expansions_refuse_what_does_not_fit():

@@ -84,7 +84,7 @@ def test_dual_passes_rise_and_keep_their_books(form):
         values = []
         for k in range(30):
             report = np.zeros((1, 4))
-            assert _native.svm.dual_passes(rows, *settings, *state, 7, k, 0.0, report) == 1
+            assert _native.svm.dual_passes(rows, *settings, *state, _native.svm.Passes(7, k, 0.0, report)) == 1
             values.append(report[0, 1])
         y, c, _, beta = table.T
         A = np.column_stack([X, np.full(len(X), 0.5)])
@@ -113,14 +113,16 @@ def test_passes_do_not_depend_on_how_they_are_called():
     _, rows, settings, state = descent()
     *_, other = descent()
     whole = np.zeros((6, 4))
-    assert _native.svm.dual_passes(rows, *settings, *state, 3, 0, 0.0, whole) == 6
+    assert _native.svm.dual_passes(rows, *settings, *state, _native.svm.Passes(3, 0, 0.0, whole)) == 6
     for k in range(6):
         report = np.zeros((1, 4))
-        _native.svm.dual_passes(rows, *settings, *other, 3, k, 0.0, report)
+        _native.svm.dual_passes(rows, *settings, *other, _native.svm.Passes(3, k, 0.0, report))
         assert np.array_equal(report[0], whole[k])
     assert all(np.array_equal(a, b) for a, b in zip(state, other, strict=True))
     early = np.zeros((50, 4))
-    assert _native.svm.dual_passes(rows, *settings, *state, 3, 6, 0.5, early) == 1  # the gap is small enough already
+    assert (
+        _native.svm.dual_passes(rows, *settings, *state, _native.svm.Passes(3, 6, 0.5, early)) == 1
+    )  # the gap is small enough already
 
 
 def test_what_they_refuse():
@@ -138,7 +140,7 @@ def test_what_they_refuse():
         (table, w, order, number[:2].copy()),
     ):
         with pytest.raises(ValueError, match="dual_passes: expected"):
-            _native.svm.dual_passes(rows, *settings, *arguments, 0, 0, 0.0, report)
+            _native.svm.dual_passes(rows, *settings, *arguments, _native.svm.Passes(0, 0, 0.0, report))
     with pytest.raises(ValueError, match="margin_sums: expected"):
         _native.svm.margin_sums(X, table[:-1, 0].copy(), None, w[:-1], 0.0, plain)
     with pytest.raises(ValueError, match="width > 0"):
@@ -148,7 +150,7 @@ def test_what_they_refuse():
     S = sp.csr_array(X)
     S.indices[2] = 99
     for function, rest in (
-        (_native.svm.dual_passes, (*settings, table, w, order, number, 0, 0, 0.0, report)),
+        (_native.svm.dual_passes, (*settings, table, w, order, number, _native.svm.Passes(0, 0, 0.0, report))),
         (_native.svm.dual_weights, (table, 1.0)),
         (_native.svm.margin_sums, (table[:, 0].copy(), None, w[:-1], 0.0, plain)),
     ):

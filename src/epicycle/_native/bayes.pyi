@@ -50,18 +50,26 @@ def logistic_gibbs(
     stop: Array,
 ) -> None: ...
 def log_density(density: Any, u: Array) -> tuple[float, Array]: ...
+
+class ChainOptions:
+    def __init__(
+        self,
+        *,
+        sampler: str,
+        warmup: int,
+        thin: int,
+        dense: bool,
+        target_accept: float,
+        step_size: float,
+        max_depth: int,
+        integration_time: float,
+    ) -> None: ...
+
 def sample_chain(
     density: Any,
-    sampler: str,
+    options: ChainOptions,
     start: Array,
     seed: Array,
-    warmup: int,
-    thin: int,
-    dense: bool,
-    target_accept: float,
-    step_size: float,
-    max_depth: int,
-    integration_time: float,
     draws: Array,
     statistics: Array,
     progress: Array,

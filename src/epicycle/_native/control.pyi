@@ -48,33 +48,15 @@ def sweep_by_priority(
     tolerance: float,
     limit: int,
 ) -> int: ...
+
+class StateSpace:
+    def __init__(self, A: Array, C: Array, W: Array, V: Array, a: Array, c: Array, mean: Array, cov: Array) -> None: ...
+
 def kalman_filter(
-    y: Array,
-    A: Array,
-    C: Array,
-    W: Array,
-    V: Array,
-    a: Array,
-    c: Array,
-    mean: Array,
-    cov: Array,
-    store: int,
-    form: int,
+    y: Array, model: StateSpace, store: int, form: int
 ) -> tuple[float, Array, Array, Array, Array, Array]: ...
 def kalman_smoother(
-    y: Array,
-    A: Array,
-    C: Array,
-    W: Array,
-    V: Array,
-    a: Array,
-    c: Array,
-    mean: Array,
-    cov: Array,
-    predicted_mean: Array,
-    predicted_cov: Array,
-    filtered_cov: Array,
-    lagged: bool,
+    y: Array, model: StateSpace, predicted_mean: Array, predicted_cov: Array, filtered_cov: Array, lagged: bool
 ) -> None: ...
 def belief_backup(
     P: Any, reward: Array, observation: Array, discount: float, vectors: Array, beliefs: Array, threads: int
@@ -102,6 +84,12 @@ def informed_bound(
     stop: float,
     threads: int,
 ) -> Array: ...
+
+class SearchLimits:
+    def __init__(
+        self, *, tolerance: float, floor: float, share: float, trials: int, depth: int, seconds: float
+    ) -> None: ...
+
 def belief_search(
     P: Any,
     reward: Array,
@@ -112,12 +100,7 @@ def belief_search(
     low_actions: Array,
     corner: Array,
     high: Array,
-    tolerance: float,
-    floor: float,
-    share: float,
-    trials: int,
-    depth: int,
-    seconds: float,
+    limits: SearchLimits,
 ) -> tuple[Array, Array, Array, Array, Array, Array]: ...
 def prune_vectors(vectors: Array, tolerance: float) -> Array: ...
 def largest_excess(vectors: Array, others: Array) -> float: ...
@@ -128,6 +111,18 @@ def motion(system: int, parameters: Array, x: Array, u: Array) -> Array: ...
 def expand(
     system: int, parameters: Array, seconds: float, integrator: int, x: Array, u: Array, second: bool
 ) -> tuple[Array, Array, Array]: ...
+
+class Controls:
+    def __init__(
+        self, *, given: Array | None, gain: Array | None, offset: Array | None, lowest: Array, highest: Array
+    ) -> None: ...
+
+class Box:
+    def __init__(self, low: Array | None, high: Array | None) -> None: ...
+
+class Trajectories:
+    def __init__(self, states: Array | None, controls: Array | None, rewards: Array | None) -> None: ...
+
 def rollout(
     system: int,
     parameters: Array,
@@ -135,15 +130,8 @@ def rollout(
     integrator: int,
     start: Array,
     steps: int,
-    given: Array | None,
-    gain: Array | None,
-    offset: Array | None,
-    lowest: Array,
-    highest: Array,
-    box_low: Array | None,
-    box_high: Array | None,
-    states: Array | None,
-    controls: Array | None,
-    rewards: Array | None,
+    controls: Controls,
+    box: Box,
+    paths: Trajectories,
     threads: int,
 ) -> tuple[Array, Array]: ...

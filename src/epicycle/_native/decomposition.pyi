@@ -42,11 +42,12 @@ def infer_documents(
     logs: Array | None,
     threads: int,
 ) -> tuple[float, float]: ...
+
+class Tokens:
+    def __init__(self, words: Array, segments: Array, bounds: Array, sizes: Array) -> None: ...
+
 def draw_tokens(
-    words: Array,
-    segments: Array,
-    bounds: Array,
-    sizes: Array,
+    tokens: Tokens,
     masses: Array,
     alpha: Array,
     eta: float,

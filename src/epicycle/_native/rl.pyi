@@ -36,45 +36,45 @@ class TransitionModel:
     def see(self, pair: Array, next: Array, ended: Array, count: Array, reward: Array) -> None: ...
     def outcomes(self) -> tuple[Array, Array, Array, Array, Array]: ...
 
+class Learner:
+    def __init__(
+        self,
+        *,
+        q: Array,
+        second: Array,
+        visits: Array,
+        allowed: Array,
+        policy: Array | None,
+        discount: float,
+        target: int,
+        exploration: int,
+        rate: Numbers,
+        explore: Numbers,
+    ) -> None: ...
+
+class Position:
+    def __init__(self, whole: Array, real: Array) -> None: ...
+
+class Traces:
+    def __init__(
+        self,
+        *,
+        ring_key: Array,
+        ring_reward: Array,
+        trace: Array,
+        active: Array,
+        decay: float,
+        kind: int,
+        offline: bool,
+    ) -> None: ...
+
 def temporal_difference(
-    world: Any,
-    q: Array,
-    second: Array,
-    visits: Array,
-    allowed: Array,
-    policy: Array | None,
-    discount: float,
-    target: int,
-    exploration: int,
-    rate: Numbers,
-    explore: Numbers,
-    whole: Array,
-    real: Array,
-    ring_key: Array,
-    ring_reward: Array,
-    trace: Array,
-    active: Array,
-    decay: float,
-    kind: int,
-    offline: bool,
-    steps: int,
-    last: bool,
-    rows: Array,
+    world: Any, learner: Learner, position: Position, traces: Traces, steps: int, last: bool, rows: Array
 ) -> tuple[int, int]: ...
 def monte_carlo(
     world: Any,
-    q: Array,
-    second: Array,
-    visits: Array,
-    allowed: Array,
-    policy: Array | None,
-    discount: float,
-    target: int,
-    exploration: int,
-    rate: Numbers,
-    explore: Numbers,
-    whole: Array,
-    real: Array,
+    learner: Learner,
+    position: Position,
     first_visit: bool,
     off_policy: bool,
     steps: int,
@@ -83,18 +83,8 @@ def monte_carlo(
 ) -> tuple[int, int]: ...
 def plan(
     world: Any,
-    q: Array,
-    second: Array,
-    visits: Array,
-    allowed: Array,
-    policy: Array | None,
-    discount: float,
-    target: int,
-    exploration: int,
-    rate: Numbers,
-    explore: Numbers,
-    whole: Array,
-    real: Array,
+    learner: Learner,
+    position: Position,
     model: TransitionModel,
     priority: Array,
     updates: int,

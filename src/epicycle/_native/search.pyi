@@ -23,14 +23,22 @@ def back_up_each(
 def mix_root(tree: Any, noise: Array, share: float) -> None: ...
 def advance(tree: Any, move: int) -> None: ...
 def statistics(tree: Any) -> tuple[Array, Array, Array, Array, Array, int, int, float, int]: ...
+
+class ExtensiveTree:
+    def __init__(
+        self,
+        *,
+        player: Array,
+        first: Array,
+        count: Array,
+        set: Array,
+        chance: Array,
+        payoff: Array,
+        first_action: Array,
+    ) -> None: ...
+
 def minimize_regret(
-    player: Array,
-    first: Array,
-    count: Array,
-    set: Array,
-    chance: Array,
-    payoff: Array,
-    first_action: Array,
+    tree: ExtensiveTree,
     regret: Array,
     total: Array,
     done: int,
@@ -40,14 +48,4 @@ def minimize_regret(
     average: float,
     clip: bool,
 ) -> None: ...
-def best_reply(
-    player: Array,
-    first: Array,
-    count: Array,
-    set: Array,
-    chance: Array,
-    payoff: Array,
-    first_action: Array,
-    strategy: Array,
-    me: int,
-) -> tuple[float, Array]: ...
+def best_reply(tree: ExtensiveTree, strategy: Array, me: int) -> tuple[float, Array]: ...

@@ -12,6 +12,10 @@ class MarginLoss:
 def margin_sums(
     X: Rows, y: Array, bound: Array | None, coef: Array, intercept: float, loss: MarginLoss
 ) -> tuple[float, float, float, float, float, Array, Array]: ...
+
+class Passes:
+    def __init__(self, seed: int, first: int, target: float, report: Array) -> None: ...
+
 def dual_passes(
     X: Rows,
     loss: MarginLoss,
@@ -20,10 +24,7 @@ def dual_passes(
     w: Array,
     order: Array,
     number: Array,
-    seed: int,
-    first: int,
-    target: float,
-    report: Array,
+    passes: Passes,
 ) -> int: ...
 def crammer_singer_passes(
     X: Rows,
@@ -35,10 +36,7 @@ def crammer_singer_passes(
     W: Array,
     order: Array,
     number: Array,
-    seed: int,
-    first: int,
-    target: float,
-    report: Array,
+    passes: Passes,
 ) -> int: ...
 def dual_weights(X: Rows, table: Array, scale: float) -> Array: ...
 def smo(

@@ -4,23 +4,25 @@ import numpy as np
 
 Array = np.ndarray
 
+class Word2VecModel:
+    def __init__(
+        self,
+        *,
+        window: int,
+        cbow: bool,
+        negative: int,
+        keep: Array,
+        alias_keep: Array,
+        alias_other: Array,
+        way_first: Array,
+        way_node: Array,
+        way_right: Array,
+        input: Array,
+        output: Array,
+    ) -> None: ...
+
 def word2vec_epoch(
-    ids: Array,
-    first: Array,
-    rates: Array,
-    seed: int,
-    window: int,
-    cbow: bool,
-    negative: int,
-    keep: Array,
-    alias_keep: Array,
-    alias_other: Array,
-    way_first: Array,
-    way_node: Array,
-    way_right: Array,
-    input: Array,
-    output: Array,
-    threads: int,
+    model: Word2VecModel, ids: Array, first: Array, rates: Array, seed: int, threads: int
 ) -> tuple[float, int, int, int]: ...
 def word2vec_step(v: Array, targets: Array, yes: Array, rate: float, change: Array) -> float: ...
 def cooccurrences(ids: Array, first: Array, weight: Array, window: int) -> tuple[Array, Array, Array]: ...

@@ -13,8 +13,7 @@ from epicycle.core._exceptions import DataError
 
 def stored_type(dtype: np.dtype[Any], *values: Any) -> np.dtype[Any]:
     """The type of X for coefficients that follow from it, or float64 where it does not hold them."""
-    # NumPy's largest of numbers and NaN is NaN; Python's is one or the other, by their order.
-    largest = float(np.max([np.abs(value).max(initial=0.0) for value in map(np.asarray, values)]))
+    largest = float(np.abs(np.concatenate([*map(np.ravel, values)])).max(initial=0.0))
     if not np.isfinite(largest):
         raise DataError("X, y: coefficients overflow; bring the columns of X, and y, to scales that are nearer to one")
     return dtype if largest <= float(np.finfo(dtype).max) else np.dtype(np.float64)

@@ -91,15 +91,11 @@ def joined_classes(seen: np.ndarray, given: Any, before: np.ndarray | None) -> n
     return np.unique(np.concatenate(parts))
 
 
-def codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def codes(y: np.ndarray, labels: np.ndarray, dtype: type = np.intp) -> np.ndarray:
     """The position of every label of y among the sorted `labels`; of one that is not among them, any position."""
-    if y.dtype.kind in "biuf" and len(labels) == 2:
-        return np.asarray(y == labels[1], dtype=np.intp)
-    return np.minimum(np.searchsorted(labels, y), len(labels) - 1).astype(np.intp)
-
-
-def binary_codes(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return np.asarray(y == labels[1], dtype=np.float64)
+    if len(labels) == 2:
+        return np.asarray(y == labels[1], dtype=dtype)
+    return np.minimum(np.searchsorted(labels, y), len(labels) - 1).astype(dtype)
 
 
 def encode_labels(
@@ -111,7 +107,7 @@ def encode_labels(
     classes, weights = found.labels[present], found.weights[present]
     if len(classes) < at_least:
         raise _single_class(classes, estimator_name, trimmed=len(found.labels) > len(classes))
-    encode = partial(binary_codes if len(classes) == 2 else codes, labels=classes)
+    encode = partial(codes, labels=classes, dtype=np.float64 if len(classes) == 2 else np.intp)
     return classes, weights, data.encode_target(encode)
 
 

@@ -85,8 +85,8 @@ def joint_descent(
 
     optimum, stopped, done, report = None, False, passes // PASSES, np.zeros((PASSES, 4))
     while done < max_iter and not stopped:
-        rest = (seed, passes, target, report)
-        made = _native.svm.crammer_singer_passes(X, y, bound, square, s, alpha, W, order, number, *rest)
+        ahead = _native.svm.Passes(seed, passes, target, report)
+        made = _native.svm.crammer_singer_passes(X, y, bound, square, s, alpha, W, order, number, ahead)
         passes += PASSES  # the streams of random numbers go by iterations, whole or not
         done += 1
         gap, value, kept = report[made - 1, [GAP, VALUE, KEPT]]

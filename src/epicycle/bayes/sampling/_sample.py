@@ -125,15 +125,26 @@ def sample(
     ]
     dense = metric == "dense" or (metric is None and method == "metropolis")
     density = model.density()
+    options = None
+    if method != "gibbs":
+        options = native.ChainOptions(
+            sampler=method,
+            warmup=warmup,
+            thin=thin,
+            dense=dense,
+            target_accept=target_accept,
+            step_size=step_size or 0.0,
+            max_depth=max_depth,
+            integration_time=integration_time,
+        )
 
     def step(chain: Chain) -> None:
-        if method == "gibbs":
+        if options is None:
             return run_gibbs(model, chain, warmup, thin)
         words = chain.rng.integers(2**64, size=4, dtype=np.uint64)
-        settings = (warmup, thin, dense, target_accept, step_size or 0.0, max_depth, integration_time)
         output = (chain.draws, chain.statistics, chain.progress, chain.stop)
         with np.errstate(all="ignore"):  # of the user's function: far out it may overflow
-            chain.step_size, chain.metric = native.sample_chain(density, method, chain.start, words, *settings, *output)
+            chain.step_size, chain.metric = native.sample_chain(density, options, chain.start, words, *output)
 
     if isinstance(model, NativeModel) and method != "gibbs":
         threads = min(n_threads(np.inf, n_jobs), chains)

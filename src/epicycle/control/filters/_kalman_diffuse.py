@@ -38,9 +38,14 @@ def diffuse_mask(given: Any, n: int) -> Array:
     raise DataError(f"diffuse={given!r:.80}: expected a bool, a mask of {n} components, or indices below {n}")
 
 
+def filtered(given: Given, store: int, form: int) -> tuple[float, Array, Array, Array, Array, Array]:
+    """Value, predicted and filtered means and covariances, log-densities; of them what is to be stored."""
+    return native.kalman_filter(given[0], native.StateSpace(*given[1:]), store, form)
+
+
 def smoothed(given: Given, pm: Array, pc: Array, fc: Array, *, lagged: bool = True) -> tuple[Array, Array, Array]:
     """Smoothed means and covariances, covariances of successive states, written over those of the filter."""
-    native.kalman_smoother(*given, pm, pc, fc, lagged)
+    native.kalman_smoother(given[0], native.StateSpace(*given[1:]), pm, pc, fc, lagged)
     return pm, pc, fc[:-1]
 
 
@@ -72,7 +77,7 @@ def augmented_smoother(given: Given, mask: Array, form: int) -> tuple[Array, Arr
     columns = []
     for start in _unit_starts(mask):
         shifted = _zero_series(given, start)
-        moved = native.kalman_filter(*shifted, SMOOTHER, form)[1]
+        moved = filtered(shifted, SMOOTHER, form)[1]
         columns.append(smoothed(shifted, moved, pc.copy(), fc, lagged=False)[0])
     mean, cov, lag = smoothed(given, pm, pc, fc)
     X = np.stack(columns, axis=2)
@@ -86,10 +91,10 @@ def augmented_smoother(given: Given, mask: Array, form: int) -> tuple[Array, Arr
 def _regression(given: Given, mask: Array, form: int) -> tuple[Any, tuple[Array, Array], Array, Array, int]:
     """The filter with delta = 0, its responses to delta, S and s so far, and when S first has full rank."""
     y, _, C, _, V, _, c, _, _ = given
-    base = native.kalman_filter(*given, EVERYTHING, form)
+    base = filtered(given, EVERYTHING, form)
     if not np.isfinite(base[0]):
         raise DataError("y: the log-likelihood is no finite number; expected observations of the size of the model")
-    found = [native.kalman_filter(*_zero_series(given, start), EVERYTHING, form) for start in _unit_starts(mask)]
+    found = [filtered(_zero_series(given, start), EVERYTHING, form) for start in _unit_starts(mask)]
     moved, updated = (np.stack([f[i] for f in found], axis=2) for i in (1, 3))
     gap = np.isnan(y)
     seen = np.where(gap, 0.0, 1.0)

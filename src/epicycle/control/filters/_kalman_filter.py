@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from epicycle._native import control as native
 from epicycle.control.filters._kalman_diffuse import (
     EVERYTHING,
     NOTHING,
@@ -16,6 +15,7 @@ from epicycle.control.filters._kalman_diffuse import (
     Given,
     augmented_filter,
     augmented_smoother,
+    filtered,
     smoothed,
 )
 from epicycle.control.filters._kalman_em import LEARNT, OFFSETS, Fitted, learn, moments
@@ -327,7 +327,7 @@ class KalmanFilter(StateSpaceModel):
         form = FORMS.index(self.form)
         if self.diffuse.any():
             return augmented_filter(given, self.diffuse, form)
-        found = native.kalman_filter(*given, store, form)
+        found = filtered(given, store, form)
         if not np.isfinite(found[0]):
             raise DataError(
                 "y: the log-likelihood is no finite number; expected observations of the size of the model, or "

@@ -72,7 +72,10 @@ def heuristic_search_value_iteration(
     floor = scale_of(pomdp.rewards_)
     bounds = (pomdp.start, low, actions, high.corner, high.vectors)
     seconds = np.inf if time_limit is None else float(time_limit)
-    found = native.belief_search(*arguments(pomdp), *bounds, tol, floor, _SHARE, max_iter, max_depth, seconds)
+    limits = native.SearchLimits(
+        tolerance=tol, floor=floor, share=_SHARE, trials=max_iter, depth=max_depth, seconds=seconds
+    )
+    found = native.belief_search(*arguments(pomdp), *bounds, limits)
     vectors, chosen, corner, points, values, trace = found
     lower, upper, count, kept, seconds = trace.T
     history = History(lower=lower, upper=upper, n_vectors=count, n_points=kept, seconds=seconds)

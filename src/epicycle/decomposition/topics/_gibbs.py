@@ -133,10 +133,7 @@ def sweep(tokens: Tokens, chain: Chain, seed: int, n_jobs: int | None) -> None:
     alpha[:k] = chain.alpha
     threads = min(n_threads(float(len(tokens.words) * k), n_jobs), tokens.parts)
     _native.decomposition.draw_tokens(
-        tokens.words,
-        tokens.segments,
-        tokens.bounds,
-        sizes,
+        _native.decomposition.Tokens(tokens.words, tokens.segments, tokens.bounds, sizes),
         np.ascontiguousarray(masses),
         alpha,
         chain.eta,

@@ -331,10 +331,15 @@ class LogisticObjective(Objective):
         scale = max(abs(value), np.finfo(float).tiny)
         with np.errstate(over="ignore"):
             kind, gap = "duality gap", float(np.divide(self._duality_gap(gradient), scale))
-        if not gap <= tol and self._newton_may_hold(gradient, tol * scale):
-            newton = self._newton_bound(x) / scale
-            if newton < gap:
-                kind, gap = "newton decrement", newton
+        few = self.binary or self.size <= 400 or self.penalty == 0  # without a penalty there is no other bound
+        if not gap <= tol and few and self.size <= MAX_HESSIAN:
+            squares, total = self._squares()
+            largest = self.smoothness * (squares + total) + self.penalty + (0 if self.binary else total)
+            # The decrement g'H^-1 g is at least |g|^2 / (largest curvature): does it pay to find it, in two passes?
+            if float(gradient @ gradient) / (2 * largest) <= tol * scale:
+                newton = self._newton_bound(x) / scale
+                if newton < gap:
+                    kind, gap = "newton decrement", newton
         return Certificate(kind, gap, tol, f"the objective is at most {gap:.1e} of its value above its minimum")
 
     def _duality_gap(self, gradient: np.ndarray) -> float:
@@ -366,15 +371,6 @@ class LogisticObjective(Objective):
         squares, total = self._squares()
         lipschitz = self.smoothness * np.sqrt(squares * total)
         return float(gain + (g_W + lipschitz * distance) ** 2 / (2 * self.penalty))
-
-    def _newton_may_hold(self, gradient: np.ndarray, tolerance: float) -> bool:
-        """Whether two more passes for a Newton bound are worth it: g'H^-1 g is at least |g|^2 / (largest curvature)."""
-        cheap = self.binary or self.size <= 400 or self.penalty == 0  # without a penalty there is no other bound
-        if self.size > MAX_HESSIAN or not cheap:
-            return False
-        squares, total = self._squares()
-        largest = self.smoothness * (squares + total) + self.penalty + (0 if self.binary else total)
-        return float(gradient @ gradient) / (2 * largest) <= tolerance
 
     def _newton_bound(self, x: np.ndarray) -> float:
         """The Newton decrement, turned into a bound by self-concordance along any direction."""

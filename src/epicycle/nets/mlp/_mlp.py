@@ -24,7 +24,7 @@ from epicycle.nets.training._torch import require_torch
 from epicycle.optim import Logistic, Loss
 from epicycle.optim._likelihoods import Poisson
 from epicycle.optim._losses import Squared
-from epicycle.stats._labels import binary_codes, codes, encode_labels, joined_classes, label_table, labels_among
+from epicycle.stats._labels import codes, encode_labels, joined_classes, label_table, labels_among
 
 
 class MLPClassifier(MultiLayerPerceptron, NetClassifier):
@@ -121,8 +121,8 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
             data = self._fit_data(X, y, sample_weight, target="labels", reset=first)
             labels_among(data, classes if first else self.classes_, None)
             self.classes_ = joined_classes(np.empty(0), classes, None if first else self.classes_)
-            encode = partial(binary_codes if len(self.classes_) == 2 else codes, labels=self.classes_)
-            data = data.encode_target(encode)
+            kind = np.float64 if len(self.classes_) == 2 else np.intp
+            data = data.encode_target(partial(codes, labels=self.classes_, dtype=kind))
         self._set_outputs()
         self._learn_more(self._table_rows(data))
         return self

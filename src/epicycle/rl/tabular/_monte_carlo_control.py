@@ -38,9 +38,7 @@ class MonteCarloAgent(TableAgent):
 
     def _learn_steps(self, kernel: Any, steps: int, most: int, rows: Array) -> tuple[int, int]:
         first = self.visits == "first" and not self.off_policy
-        run: Any = native.monte_carlo
-        made, episodes = run(*self._head(kernel), first, self.off_policy, steps, most, rows)
-        return int(made), int(episodes)
+        return native.monte_carlo(kernel, *self._at_work(), first, self.off_policy, steps, most, rows)
 
     def _finish(self, world: TableWorld) -> None:
         super()._finish(world)

@@ -45,11 +45,11 @@ class PlanningAgent(TableAgent):
         return tables
 
     def _learn_steps(self, kernel: Any, steps: int, most: int, rows: Array) -> tuple[int, int]:
-        run: Any = native.plan
         # A step comes with updates: fewer of them between two looks at the clock.
         chunk = max(min(steps, steps // (1 + self.planning_steps)), min(steps, 64))
-        made, episodes = run(
-            *self._head(kernel),
+        return native.plan(
+            kernel,
+            *self._at_work(),
             self._model,
             self._tables["priority"],
             int(self.planning_steps),
@@ -57,7 +57,6 @@ class PlanningAgent(TableAgent):
             chunk,
             rows,
         )
-        return int(made), int(episodes)
 
     @property
     def model_(self) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from epicycle._native import rl as native
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Domain, Real
 from epicycle.core._random import stream
@@ -122,12 +123,23 @@ class TableAgent(Agent):
         rate = numbers_of(f"{type(self).__name__}: learning_rate", self.learning_rate, high=1.0)
         return float(self.discount), TARGETS[self._target], ways._number, rate, numbers_of("exploration", ways._amount)
 
-    def _head(self, kernel: Any) -> tuple[Any, ...]:
-        """The arguments that all kernels begin with."""
+    def _at_work(self) -> tuple[native.Learner, native.Position]:
+        """The learner as the kernels take it, and where it stands."""
         t = self._tables
         discount, target, way, rate, explore = self._settings()
-        arrays = t["q"], t["second"], t["visits"], t["allowed"].ravel()
-        return kernel, *arrays, t.get("policy"), discount, target, way, rate, explore, t["whole"], t["real"]
+        learner = native.Learner(
+            q=t["q"],
+            second=t["second"],
+            visits=t["visits"],
+            allowed=t["allowed"].ravel(),
+            policy=t.get("policy"),
+            discount=discount,
+            target=target,
+            exploration=way,
+            rate=rate,
+            explore=explore,
+        )
+        return learner, native.Position(t["whole"], t["real"])
 
     def _advance(self, world: TableWorld, most: int) -> int:
         rows = np.empty((min(_ROWS, most) if world.by_table else 1, len(self._columns)))

@@ -44,21 +44,16 @@ class TemporalDifferenceAgent(TableAgent):
 
     def _learn_steps(self, kernel: Any, steps: int, most: int, rows: Array) -> tuple[int, int]:
         t = self._tables
-        run: Any = native.temporal_difference
-        made, episodes = run(
-            *self._head(kernel),
-            t["ring_key"],
-            t["ring_reward"],
-            t.get("trace", _EMPTY[0]),
-            t.get("active", _EMPTY[1]),
-            float(self.trace_decay),
-            TRACES[self.trace],
-            bool(self.offline),
-            steps,
-            steps == most,
-            rows,
+        traces = native.Traces(
+            ring_key=t["ring_key"],
+            ring_reward=t["ring_reward"],
+            trace=t.get("trace", _EMPTY[0]),
+            active=t.get("active", _EMPTY[1]),
+            decay=float(self.trace_decay),
+            kind=TRACES[self.trace],
+            offline=bool(self.offline),
         )
-        return int(made), int(episodes)
+        return native.temporal_difference(kernel, *self._at_work(), traces, steps, steps == most, rows)
 
     def _forget_episode(self) -> None:
         super()._forget_episode()

@@ -120,7 +120,7 @@ class CFR:
         for end in ends:
             positive, negative, average, clip = VARIANTS[self.variant]
             native.minimize_regret(
-                *self._tree.arguments,
+                self._tree.native,
                 regret=self._regret,
                 total=self._total,
                 done=self.n_iter_,

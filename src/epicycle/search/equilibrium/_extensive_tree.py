@@ -41,10 +41,17 @@ class ExtensiveTree:
     moves: list[tuple[int, ...]]
 
     @property
-    def arguments(self) -> tuple[Array, Array, Array, Array, Array, Array, Array]:
+    def native(self) -> native.ExtensiveTree:
         """What the kernels take."""
-        nodes = (self.player, self.first, self.count, self.information, self.chance, self.payoff)
-        return (*nodes, self.first_action)
+        return native.ExtensiveTree(
+            player=self.player,
+            first=self.first,
+            count=self.count,
+            set=self.information,
+            chance=self.chance,
+            payoff=self.payoff,
+            first_action=self.first_action,
+        )
 
     @property
     def n_actions(self) -> int:
@@ -54,7 +61,7 @@ class ExtensiveTree:
     def best_reply(self, strategy: Array, player: int) -> tuple[float, Array]:
         """Largest payoff of a player against a strategy, and the best action of each information set."""
         weights = np.ascontiguousarray(strategy, dtype=np.float64)
-        return native.best_reply(*self.arguments, strategy=weights, me=player)
+        return native.best_reply(self.native, strategy=weights, me=player)
 
     def exploitability(self, strategy: Array) -> tuple[float, float, float]:
         """Half of what both could gain by best replies; and the bounds of the value that these replies prove."""

@@ -97,9 +97,8 @@ class Descent:
 
     def _call(self, report: np.ndarray) -> int:
         problem, state = self.problem, (self.table, self.w, self.order, self.number)
-        done = _native.svm.dual_passes(
-            self.data.X, problem.loss(), problem.scale, *state, self.seed, self.passes, self.target, report
-        )
+        passes = _native.svm.Passes(self.seed, self.passes, self.target, report)
+        done = _native.svm.dual_passes(self.data.X, problem.loss(), problem.scale, *state, passes)
         self.passes += done
         return done
 

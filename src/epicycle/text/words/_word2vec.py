@@ -107,13 +107,25 @@ class Word2Vec(WordLearner):
         n, width = len(corpus.words), self._padded()
         noise = alias_table(corpus.counts**self.exponent) if self.negative else (_NONE_F, _NONE_I)
         ways = huffman_ways(corpus.counts) if self.hierarchical else (np.zeros(0, np.int64), _NONE_I, _NONE_B)
-        keep = kept_share(corpus.counts, self.subsample)
         targets = n * bool(self.negative) + (n - 1) * self.hierarchical  # words, then nodes of the tree
         V, U = np.zeros((n, width), np.float32), np.zeros((targets, width), np.float32)
         V[:, : self.vector_size] = (stream(seed, "start").random((n, self.vector_size)) - 0.5) / self.vector_size
         begin = 0
         if state is not None:
             V[:], U[:], begin = state["V"], state["U"], int(state["epoch"])
+        model = native.Word2VecModel(
+            window=self.window,
+            cbow=self.architecture == "cbow",
+            negative=self.negative,
+            keep=kept_share(corpus.counts, self.subsample),
+            alias_keep=noise[0],
+            alias_other=noise[1],
+            way_first=ways[0],
+            way_node=ways[1],
+            way_right=ways[2],
+            input=V,
+            output=U,
+        )
         monitor = self._monitor(self.epochs, self._of(corpus))
         done = corpus.first[:-1] / max(len(corpus.ids), 1)
         loss = guess = 0.0
@@ -123,8 +135,7 @@ class Word2Vec(WordLearner):
             rates = (self.learning_rate + (self.min_learning_rate - self.learning_rate) * share) * corpus.weight
             key = int(stream(seed, "epoch", epoch).integers(2**63))
             total, pairs, answers, seen = native.word2vec_epoch(
-                *(corpus.ids, corpus.first, rates.astype(np.float32), key, self.window),
-                *(self.architecture == "cbow", self.negative, keep, *noise, *ways, V, U, self._threads()),
+                model, corpus.ids, corpus.first, rates.astype(np.float32), key, self._threads()
             )
             loss, guess = total / max(pairs, 1), np.log(2) * answers / max(pairs, 1)  # log 2 for each at zero
             facts = {"pairs": float(pairs), "words": float(seen), "learning_rate": float(rates[-1])}
