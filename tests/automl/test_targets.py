@@ -1,5 +1,9 @@
 """Skewed targets, prediction intervals, and rows in order of time."""
 
+import json
+import runpy
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -137,3 +141,69 @@ def test_months_of_carbon_dioxide():
     assert run.how == "in order of time"
     # The growth has grown: a line through the years before falls behind it, and a constant is nowhere near.
     assert run.test.score > run.baseline_test + 2
+
+
+def heavy_tails(n, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 3, n)
+    return pa.table({"x": x, "z": rng.normal(size=n), "y": 2 * x + (0.3 + x) * rng.standard_exponential(n)})
+
+
+@pytest.mark.parametrize("level", [0.1, 0.9])
+def test_a_quantile_is_predicted_and_its_share_is_told(tmp_path, level):
+    run = ep.train(heavy_tails(1500, 0), "y", quantile=level, time=6, progress=False)
+    assert run.metric.name == f"pinball_{level}"
+    assert abs(run.interval["coverage"] - level) < 0.07
+    fresh = heavy_tails(20_000, 1)
+    predicted = run.model_.predict(fresh)
+    assert abs(np.mean(fresh["y"].to_numpy() <= predicted) - level) < 0.04
+    x = fresh["x"].to_numpy()
+    truth = 2 * x - (0.3 + x) * np.log1p(-level)
+    assert np.mean(np.abs(predicted - truth)) < 0.5 * np.mean(np.abs(truth - np.mean(truth)))
+    assert run.test.score < run.baseline_test
+    y = run.test_part.y
+    own = np.mean(np.maximum(level * (y - run.test_part.responses["predict"]), 0)) + np.mean(
+        np.maximum((1 - level) * (run.test_part.responses["predict"] - y), 0)
+    )
+    assert run.test.score == pytest.approx(own, rel=1e-12)
+    with pytest.raises(ep.exceptions.ParameterError, match="no errors of unseen rows"):
+        run.model_.predict_interval(fresh)
+
+
+def test_the_command_tells_the_share_in_its_page_and_its_script(tmp_path, capsys, monkeypatch):
+    pa.csv.write_csv(heavy_tails(600, 2), tmp_path / "t.csv")
+    monkeypatch.chdir(tmp_path)
+    asked = ["train", "t.csv", "--target", "y", "--quantile", "0.75", "--time", "3", "--out", "o"]
+    assert main(asked) == 0
+    share = json.loads((tmp_path / "o" / "report.json").read_text())["prediction_interval"]["coverage"]
+    words = f"{share:.1%} of the test rows are at or below their predicted quantile of 0.75"
+    assert words in capsys.readouterr().out.replace("\n", " ")
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert words in page
+    assert "Above the line a target is below its predicted quantile, as 75% of the rows should be." in page
+    assert "residual" not in page.lower().split("<script")[0]
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    runpy.run_path("o/train.py", run_name="__main__")
+    assert f"{share:.1%} of 120 test rows" in capsys.readouterr().out
+    table = ep.training.read_table("t.csv")
+    assert np.array_equal(ep.load("reproduced.epi").predict(table), ep.load("o/model.epi").predict(table))
+    # The search of one level does not go on with another one.
+    again = ["train", "t.csv", "--target", "y", "--time", "4", "--resume", "o", "--quantile"]
+    assert main([*again, "0.75"]) == 0
+    assert "going on with a search" in capsys.readouterr().out
+    assert main([*again, "0.5"]) == 2
+    assert "whose metric was 'pinball_0.75'" in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"quantile": 1.0}, "quantile=1.0; expected a number between 0 and 1"),
+        ({"quantile": "0.5"}, "quantile='0.5'"),
+        ({"quantile": 0.5, "metric": "mae"}, "judged by the pinball loss"),
+        ({"quantile": 0.5, "task": "classification"}, "classes have no quantiles"),
+    ],
+)
+def test_what_is_no_quantile_is_refused(given, said):
+    with pytest.raises(ep.exceptions.ParameterError, match=said):
+        ep.train(heavy_tails(50, 0), "y", time=1, **given)

@@ -200,7 +200,7 @@ def test_curves_of_two_classes_have_gain_and_classes():
     found = curves_of(y, responses, np.array(["no", "yes"]), None)
     assert {"gain", "class_scores", "confusion", "roc"} <= set(found)
     parsed(report.html({"curves": found}))
-    numbers = curves_of(p, {"predict": p + 0.1 * rng.normal(size=200)}, None, None, 0.2)
+    numbers = curves_of(p, {"predict": p + 0.1 * rng.normal(size=200)}, None, None, {"half_width": 0.2})
     assert r2_score(numbers["predictions"]["actual"], numbers["predictions"]["predicted"]) > 0.5
     assert numbers["predictions"]["half_width"] == 0.2
 

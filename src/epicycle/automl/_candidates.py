@@ -16,7 +16,14 @@ from sklearn.preprocessing import StandardScaler
 from epicycle.core._exceptions import ParameterError
 from epicycle.gp import GaussianProcessClassifier, GaussianProcessRegressor
 from epicycle.kernel import KernelLogisticRegression, KernelRidge
-from epicycle.linear import ElasticNetCV, GeneralizedLinearModel, LogisticRegression, RidgeCV, SGDClassifier
+from epicycle.linear import (
+    ElasticNetCV,
+    GeneralizedLinearModel,
+    LogisticRegression,
+    QuantileRegressor,
+    RidgeCV,
+    SGDClassifier,
+)
 from epicycle.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from epicycle.svm import SVC
 from epicycle.tree import (
@@ -242,7 +249,8 @@ def families_for(facts: Any, asked: Any, seconds: float = 0.0) -> list[Family]:
     """
     from epicycle.automl._net_candidates import net_families
 
-    found = [family for family in (*_TABLE, *net_families(facts, seconds, asked)) if family.task == facts.task]
+    table = (*_TABLE, *net_families(facts, seconds, asked)) if facts.quantile is None else _of_quantile(facts.quantile)
+    found = [family for family in table if family.task == facts.task]
     if asked is not None:
         asked = [asked] if isinstance(asked, str) else list(asked)
         for name in asked:
@@ -260,6 +268,25 @@ def families_for(facts: Any, asked: Any, seconds: float = 0.0) -> list[Family]:
         return chosen
     found = [family for family in found if facts.n <= family.most_rows and family.suits(facts)]
     return [family for family in found if family.takes_weight or not facts.weighted]
+
+
+def _of_quantile(level: float) -> tuple[Family, ...]:
+    """Methods that minimise the pinball loss."""
+    tree = {"loss": "quantile", "quantile": level}
+
+    def boosting(name: str, starts: tuple[Mapping[str, Any], ...], space: Mapping[str, Axis], **more: Any) -> Family:
+        settings = tuple({**tree, **start} for start in starts)
+        return Family(
+            name, "regression", GradientBoostingRegressor, "trees", settings, space, grows=0.8, rounds=True, **more
+        )
+
+    return (
+        Family("QuantileRegressor", "regression", QuantileRegressor, "linear",
+               tuple({"quantile": level, "alpha": alpha} for alpha in (1e-6, 1e-3)),
+               {"alpha": Axis(1e-6, 1.0, log=True)}, most_rows=200_000, target="standard"),
+        boosting("GradientBoosting", _BOOST_STARTS, _BOOST_SPACE),
+        boosting("AdditiveBoosting", _ADDITIVE_STARTS, _ADDITIVE_SPACE, suits=lambda f: f.readable, readable=True),
+    )  # fmt: skip
 
 
 def _called(family: Family, name: str) -> bool:

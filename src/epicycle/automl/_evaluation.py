@@ -61,6 +61,7 @@ class Facts:
     skewed: bool = False
     readable: bool = False
     alike: bool = False
+    quantile: float | None = None
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class Evaluation:
 
     def baseline(self) -> tuple[float, float]:
         """Mean score of a constant on the same folds, and its standard error."""
-        constant = constant_model(self.facts.task)
+        constant = constant_model(self.facts.task, self.facts.quantile)
         scores = []
         for train, test in self.splits:
             constant.fit(np.empty((len(train), 1)), self.y[train])
@@ -319,8 +320,10 @@ def with_columns_of(X: Any, order: np.ndarray, columns: np.ndarray) -> Any:
     return sp.csr_array(X @ sp.diags_array(1 - moved) + X[order] @ sp.diags_array(moved))
 
 
-def constant_model(task: str) -> Any:
-    """The baseline: the most frequent class with the shares of the classes as probabilities, or the mean."""
+def constant_model(task: str, quantile: float | None = None) -> Any:
+    """The baseline: the most frequent class with the shares of all as probabilities, the mean, or a quantile."""
+    if quantile is not None:
+        return DummyRegressor(strategy="quantile", quantile=quantile)
     return DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
 
 

@@ -18,7 +18,7 @@ from epicycle.automl._entry import Entry
 from epicycle.automl._evaluation import Evaluation, Facts, constant_model
 from epicycle.automl._leaderboard import cost_of_restriction, final_candidate, leaderboard
 from epicycle.automl._messages import Messages
-from epicycle.automl._metrics import Metric, further_metrics, metric_for
+from epicycle.automl._metrics import Metric, further_metrics, metric_for, quantile_of
 from epicycle.automl._output import script_of
 from epicycle.automl._parts import Parts, folds
 from epicycle.automl._search import Search
@@ -81,6 +81,7 @@ class Job:
         # Groups or an order of time may leave a class to the test rows alone: the score is over all known classes.
         self.y_known = np.concatenate([parts.y_train, parts.y_test])
         self.metric: Metric = metric_for(metric, parts.task, self.y_known)
+        self.quantile = quantile_of(self.metric.name)
         self.drop = (drop,) if isinstance(drop, str) else tuple(drop)
         for name in self.drop:
             if name not in parts.train.column_names:
@@ -105,7 +106,7 @@ class Job:
         candidate = final_candidate(entry, search.full)
         model, seconds = self._refit(evaluation, candidate)
         search.complete(entry)
-        if self.parts.task == "regression":
+        if self.parts.task == "regression" and self.quantile is None:
             model.residuals_ = evaluation.unseen_errors(entry.results, entry.most_rows())
         test = self._predict_test_set(model)
         ranked = leaderboard(search.entries, entry, candidate, self.metric)
@@ -154,6 +155,7 @@ class Job:
             texts=any(kind in ("text", "sequence") for kind in kinds.values()),
             readable=self.interpretable,
             alike=is_alike(parts.train, kinds),
+            quantile=self.quantile,
         )
         options: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         evaluation = Evaluation(
@@ -238,6 +240,7 @@ class Job:
     def _baseline(self, evaluation: Evaluation) -> dict[str, Any]:
         mean, error = evaluation.baseline()
         name = "the most frequent class" if evaluation.facts.task == "classification" else "the mean"
+        name = name if self.quantile is None else "the same quantile of all rows"
         self.messages.line(f"{self.budget.spent():6.1f} s  baseline, {name}: {self.metric.label} {mean:.4g}")
         return {"name": name, "score_mean": mean, "score_se": error}
 
@@ -355,7 +358,7 @@ class Job:
         score, tests, without_duplicates = self._test_scores(test)
         if without_duplicates is not None:
             self._say_effect_of_duplicates(score, without_duplicates)
-        constant = constant_model(parts.task).fit(np.empty((len(evaluation.y), 1)), evaluation.y)
+        constant = constant_model(parts.task, self.quantile).fit(np.empty((len(evaluation.y), 1)), evaluation.y)
         responses = responses_of(constant, np.empty((len(test.y), 1)), metric.classes)
         settings = dict(candidate.settings)
         if "random_state" in candidate.family.make(**settings).get_params(deep=False):
@@ -383,6 +386,7 @@ class Job:
                 evaluation.columns_of(candidate.family.form),
                 self.options,
                 self._read_arguments(),
+                self.quantile,
             ),
             sizes={"train": len(evaluation.y), "test": len(test.y)},
             seed=self.seed,
@@ -403,7 +407,10 @@ class Job:
         return group_rates(self.parts.test, self.group_report, test.y, test.responses["predict"], self.metric.classes)
 
     def _interval(self, model: TableModel, test: TestPart) -> dict[str, Any] | None:
-        """The half width of the prediction intervals, and how many of the test rows they hold."""
+        """The half width of the prediction intervals, or the level of the quantile, and the share of test rows held."""
+        if self.quantile is not None:
+            held = test.y <= test.responses["predict"]
+            return {"quantile": self.quantile, "coverage": float(held.mean()), "rows": len(test.y)}
         residuals = getattr(model, "residuals_", np.empty(0))
         width = half_width(residuals, _LEVEL) if len(residuals) else math.inf
         if not math.isfinite(width):

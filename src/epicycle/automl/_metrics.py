@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, stdtr
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import make_scorer, mean_pinball_loss
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
@@ -117,6 +118,8 @@ class Metric:
 
     def tie(self, responses: Mapping[str, np.ndarray], y: np.ndarray) -> float:
         """Second criterion between equal scores, larger is better: log loss of classes, squared error of numbers."""
+        if quantile_of(self.name) is not None:
+            return self.score(responses, y)  # the squared error is about the mean
         if self.classes is None:
             return -float(np.mean(row_losses("squared_error", y, responses["predict"])))
         if "predict_proba" not in responses:
@@ -176,6 +179,9 @@ def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
     if metric is None:
         metric = _default(task, y)
     known = _CLASSES if task == "classification" else _NUMBERS
+    if isinstance(metric, str) and (level := quantile_of(metric)) is not None and task == "regression":
+        scorer = make_scorer(mean_pinball_loss, alpha=level, greater_is_better=False)
+        return Metric(metric, f"pinball loss at {level:g}", scorer, metric, True, task)
     if not isinstance(metric, str):
         raise ParameterError(f"metric={metric!r:.40}; expected the name of a score")
     short = {scoring: name for name, (scoring, _, _) in _SHORT.items()}.get(metric, metric)
@@ -207,10 +213,18 @@ def metric_for(metric: str | None, task: str, y: np.ndarray) -> Metric:
     return Metric(short.removeprefix("neg_"), label, scorer, scoring, loss, task, classes)
 
 
+def quantile_of(metric: str) -> float | None:
+    """The level of a pinball loss by its name, such as "pinball_0.9"; None for other metrics."""
+    name, _, level = metric.partition("_")
+    try:
+        found = float(level)
+    except ValueError:
+        return None
+    return found if name == "pinball" and 0 < found < 1 else None
+
+
 def _with_arguments(scorer: Any, function: Any = None, **arguments: Any) -> Any:
     """The scorer with further arguments of its function, or with another function of the same predictions."""
-    from sklearn.metrics import make_scorer
-
     kept = scorer._kwargs if function is None else {}
     return make_scorer(
         function or scorer._score_func,
@@ -246,12 +260,18 @@ def _default(task: str, y: np.ndarray) -> str:
 
 def score_record(name: str, score: TestScore) -> dict[str, Any]:
     """A score of the test set in plain values, with its label and a sentence on how to read it."""
+    level = quantile_of(name)
+    if level is not None:
+        reading = f"mean error, of which {level:g} counts where the target is above and {1 - level:g} where it is below"
+        return {**asdict(score), "label": f"pinball loss at {level:g}", "reading": reading}
     label = _SHORT[name][1] if name in _SHORT else name
     return {**asdict(score), "label": label, "reading": _READINGS.get(name, "")}
 
 
 def further_metrics(metric: Metric) -> tuple[str, ...]:
     """Further metrics that are reported for the test set."""
+    if quantile_of(metric.name) is not None:
+        return ()  # R2 and the squared error are about the mean, the absolute error about the median
     if metric.task == "regression":
         return ("r2", "rmse", "mae")
     two = metric.classes is not None and len(metric.classes) == 2

@@ -118,7 +118,7 @@ def read(data):
 if __name__ == "__main__":
     parts = read(sys.argv[1] if len(sys.argv) > 1 else DATA)
     model.fit(parts.train, parts.y_train, sample_weight=parts.weight_train)
-    print(f"score on {{len(parts.y_test)}} test rows: {{model.score(parts.test, parts.y_test):.4f}}")
+    {said}
     model.save("reproduced.epi")
 '''
 
@@ -130,10 +130,12 @@ def script_of(
     kinds: Mapping[str, str],
     options: Mapping[str, Any],
     arguments: Mapping[str, Any],
+    quantile: float | None = None,
 ) -> str:
     """Text of train.py, which fits the chosen model again without the search.
 
-    `settings` are the arguments of the estimator, `options` those of the table, `arguments` those of `read_parts`.
+    `settings` are the arguments of the estimator, `options` those of the table, `arguments` those of `read_parts`. Of a
+    quantile it prints the share of the test rows below, in the place of the score.
     """
     path: Any = None
     if isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
@@ -158,6 +160,12 @@ def script_of(
             "from sklearn.compose import TransformedTargetRegressor\n"
             "from sklearn.preprocessing import StandardScaler\n\n"
         )
+    said = 'print(f"score on {len(parts.y_test)} test rows: {model.score(parts.test, parts.y_test):.4f}")'
+    if quantile is not None:
+        said = (
+            "below = (parts.y_test <= model.predict(parts.test)).mean()\n"
+            '    print(f"{below:.1%} of {len(parts.y_test)} test rows are at or below their predicted quantile")'
+        )
     return _TEXT.format(
         what=f"the {class_name} of this folder",
         data="None  # give the path of the table" if path is None else repr(path),
@@ -166,4 +174,5 @@ def script_of(
         columns=columns,
         options=more,
         arguments=given,
+        said=said,
     )

@@ -72,7 +72,8 @@ class TrainingRun:
     warnings : list of DataIssue
     test_part : TestPart
     interval : dict, or None
-        Of a regression: half width of the prediction intervals at their level, and their coverage of the test set.
+        Of a regression: half width of the prediction intervals at their level, and their coverage of the test set. With
+        ``quantile``: that level, and the share of the test rows at or below their prediction.
     groups : dict, or None
         With ``group_report``: rates of each group of the test set, with intervals.
     explanations : dict

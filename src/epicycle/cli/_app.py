@@ -113,6 +113,10 @@ def _train(
     interpretable: Annotated[
         bool, typer.Option("--interpretable", help="Choose a model that can be read, and say what that costs.")
     ] = False,
+    quantile: Annotated[
+        float | None,
+        typer.Option("--quantile", metavar="SHARE", help="Predict a quantile, such as 0.9, in the place of the mean."),
+    ] = None,
     group_report: Annotated[
         str | None,
         typer.Option("--group-report", metavar="COLUMN", help="Rates of the model in each group of test rows."),
@@ -154,6 +158,7 @@ def _train(
         models=names_of(models),
         interpretable=interpretable,
         group_report=group_report,
+        quantile=quantile,
         seed=seed,
         n_jobs=jobs,
         out=out,

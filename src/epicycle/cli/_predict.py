@@ -46,7 +46,9 @@ def run_prediction(
         raise ParameterError(f"--proba: {path} has no probabilities, as a regression and a clustering have none")
     if interval is not None:
         if not isinstance(model, TableModel) or len(getattr(model, "residuals_", ())) == 0:
-            raise ParameterError(f"--interval: {path} has no intervals; expected a regression that train made")
+            raise ParameterError(
+                f"--interval: {path} has no intervals; expected a regression of the mean that train made"
+            )
         half_width(model.residuals_, interval)  # checks the level before any work
     form = "csv" if out is None else form_of(out)
     if as_json and form in ("parquet", "arrow"):

@@ -35,8 +35,7 @@ def report_files(run: TrainingRun, *, pdf: str | None = None) -> dict[str, Calla
     """report.html and report.json, as functions that write them, and report.pdf by the browser `pdf`."""
     record = run.record()
     part = run.test_part
-    half = None if run.interval is None else run.interval["half_width"]
-    drawn = curves_of(part.y, part.responses, run.metric.classes, part.weight, half)
+    drawn = curves_of(part.y, part.responses, run.metric.classes, part.weight, run.interval)
     record["curves"] = {**drawn, **record["curves"]}
     return files_of(record, pdf=pdf)
 
@@ -57,16 +56,18 @@ def curves_of(
     responses: Mapping[str, np.ndarray],
     classes: np.ndarray | None,
     weight: np.ndarray | None,
-    half_width: float | None = None,
+    interval: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Curves of predictions: calibration, ROC, precision and recall, confusion matrix, gain; residuals of a regression.
 
-    half_width : of the prediction intervals of a regression.
+    interval : of a regression, the "half_width" of its prediction intervals, or its "quantile".
     """
     made: dict[str, Callable[[], Any]] = {}
     if classes is None:
-        made["residuals"] = lambda: report.curves.residuals(y, responses["predict"])
-        made["predictions"] = lambda: predictions(y, responses["predict"], half_width)
+        half, quantile = ((interval or {}).get(name) for name in ("half_width", "quantile"))
+        made["predictions"] = lambda: predictions(y, responses["predict"], half, quantile)
+        if quantile is None:  # those of a quantile have no median near zero
+            made["residuals"] = lambda: report.curves.residuals(y, responses["predict"])
     else:
         made["confusion"] = lambda: report.curves.confusion(y, responses["predict"])
         p = responses.get("predict_proba")

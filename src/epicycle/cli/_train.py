@@ -99,7 +99,8 @@ def print_run(run: TrainingRun, folder: Path) -> None:
         f"{t.level:.0%} ({t.method}); {run.baseline['name']}: {run.baseline_test:.4g}"
     )
     if run.interval is not None:
-        say(f"{interval_words(run.interval)} epicycle predict --interval gives them.")
+        more = "" if "quantile" in run.interval else " epicycle predict --interval gives them."
+        say(interval_words(run.interval) + more)
     if run.without_duplicates is not None:
         with_them = next((w.text for w in run.warnings if w.kind == ACROSS), None)
         say(with_them or f"without the test rows that are also training rows: {run.without_duplicates.score:.4g}")

@@ -54,7 +54,9 @@ def gain(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | None = N
     }
 
 
-def predictions(y: np.ndarray, predicted: np.ndarray, half_width: float | None = None) -> Predictions:
+def predictions(
+    y: np.ndarray, predicted: np.ndarray, half_width: float | None = None, quantile: float | None = None
+) -> Predictions:
     """Targets and predictions of evenly spread rows, in the order of the target."""
     order = np.argsort(y, kind="stable")
     chosen = order[np.unique(np.linspace(0, len(y) - 1, min(_POINTS, len(y))).astype(int))]
@@ -65,4 +67,6 @@ def predictions(y: np.ndarray, predicted: np.ndarray, half_width: float | None =
     }
     if half_width is not None and np.isfinite(half_width):
         found["half_width"] = float(half_width)
+    if quantile is not None:
+        found["quantile"] = float(quantile)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
-from epicycle.report._plain import DASH, items, mapping, number, numbers, shown, text, whole
+from epicycle.report._plain import DASH, brief, items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of
 
 _CLASSES = 30
@@ -107,12 +107,16 @@ def predicted(curve: dict[str, Any]) -> Html | None:
     x, y = numbers(curve.get("actual")), numbers(curve.get("predicted"))
     if sum(a is not None and b is not None for a, b in zip(x, y, strict=False)) < 2:
         return None
-    half = number(curve.get("half_width"))
+    half, quantile = number(curve.get("half_width")), number(curve.get("quantile"))
     span = span_of(x, y, pad=0.03)
     canvas = Canvas(span, span)
     canvas.axes("target", "prediction")
     ends: list[float | None] = [span[0], span[1]]
-    keys = [("blue round", "a test row"), ("ink", "right")]
+    keys = [("blue round", "a test row"), ("ink", "right" if quantile is None else "target = prediction")]
+    reading = "On the line the prediction is right; above it the model predicts too much."
+    if quantile is not None:
+        share = f"{brief(100 * quantile)}% of the rows should be"
+        reading = f"Above the line a target is below its predicted quantile, as {share}."
     if half is not None:
         canvas.band(ends, [span[0] - half, span[1] - half], [span[0] + half, span[1] + half], "grey")
         keys.append(("grey area", "prediction interval"))
@@ -125,7 +129,7 @@ def predicted(curve: dict[str, Any]) -> Html | None:
         canvas,
         "predicted",
         "Predicted and actual",
-        f"On the line the prediction is right; above it the model predicts too much.{some}",
+        f"{reading}{some}",
         description=f"Predictions against targets of {len(x)} rows.",
         keys=keys,
     )

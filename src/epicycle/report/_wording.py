@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from epicycle.report._markup import Html, clipped, joined, more, table, tag
-from epicycle.report._plain import items, mapping, number, shown, text, whole
+from epicycle.report._plain import brief, items, mapping, number, shown, text, whole
 
 _NUMBER = re.compile(r"(\d[\d.]*e-\d+)")
 _SLOTS = ("bias_variance", "optimizer_or_objective", "slices", "ablation", "threshold")
@@ -149,16 +149,19 @@ def scored(rows: list[Any]) -> list[dict[str, Any]]:
 
 
 def interval_words(interval: dict[str, Any]) -> str:
-    """The prediction intervals of a regression, and how many of the test rows they hold."""
+    """The prediction intervals of a regression, or its quantile, and how many of the test rows they hold."""
     width, held = number(interval.get("half_width")), number(interval.get("coverage"))
-    level, rows = number(interval.get("level")), number(interval.get("rows"))
-    if width is None or held is None or level is None:
+    quantile, rows = number(interval.get("quantile")), number(interval.get("rows"))
+    level = number(interval.get("level")) if quantile is None else quantile
+    if held is None or level is None or (width is None and quantile is None):
         return ""
     expected = ""
     if rows:
         # Two standard errors of the share of so many rows.
         error = 2 * (level * (1 - level) / rows) ** 0.5
-        expected = ", as they should" if abs(held - level) <= error else f", where {level:.0%} were expected"
+        expected = ", as they should" if abs(held - level) <= error else f", where {brief(100 * level)}% were expected"
+    if quantile is not None:
+        return f"{held:.1%} of the test rows are at or below their predicted quantile of {brief(level)}{expected}."
     return f"Prediction intervals at {level:.0%}: ± {shown(width)}, which hold {held:.1%} of the test rows{expected}."
 
 

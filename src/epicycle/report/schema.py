@@ -191,6 +191,7 @@ class Predictions(TypedDict, total=False):
     predicted: Numbers
     rows: int
     half_width: Number
+    quantile: Number
 
 
 class Importance(TypedDict, total=False):
@@ -453,7 +454,7 @@ class Record(TypedDict, total=False):
     score_name: str
     test: HeldOutScore
     tests: Mapping[str, Mapping[str, Any]]  # HeldOutScore with "label" and "reading", by metric
-    prediction_interval: Mapping[str, Any] | None  # "level", "half_width", "coverage", "rows"
+    prediction_interval: Mapping[str, Any] | None  # "level", "half_width" or "quantile"; "coverage", "rows"
     restriction: Mapping[str, Any] | None  # "name", "score", "score_chosen", "cost", "cost_se"
     interrupted: bool
     correlations: Mapping[str, Any]  # "names", "values"
