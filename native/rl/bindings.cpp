@@ -169,21 +169,22 @@ void bind_world(nb::module_ &m) {
     m.def(
         "plan",
         [](World &world, const LearnerArrays &tables, const PositionArrays &place, TransitionModel &model,
-           InOut1<double> priority, std::size_t updates, double threshold, std::size_t steps, InOut2<double> rows) {
+           InOut1<double> priority, InOut1<std::int64_t> n_updates, std::size_t updates, double threshold,
+           std::size_t steps, InOut2<double> rows) {
             Learner l = learner(world, tables);
             Position at = position(place, l);
             const std::size_t pairs = tables.q.shape(0);
             require(!l.by_state() && model.n_pairs() == pairs && model.n_states() == l.states, ARRAYS);
-            require(priority.shape(0) == 0 || priority.shape(0) == pairs, ARRAYS);
+            require((priority.shape(0) == 0 || priority.shape(0) == pairs) && n_updates.shape(0) == 1, ARRAYS);
             double *waiting = priority.shape(0) > 0 ? priority.data() : nullptr;
-            Planning run{l, at, at.random(), model, updates, threshold, waiting};
+            Planning run{l, at, at.random(), model, updates, threshold, waiting, n_updates.data()[0]};
             Episodes episodes = records(rows);
             std::size_t made = 0;
             released<World>([&] { made = run.run(world, steps, episodes); });
             return std::make_tuple(made, episodes.count);
         },
-        "world"_a, "learner"_a, "position"_a, "model"_a, "priority"_a.noconvert(), "updates"_a, "threshold"_a,
-        "steps"_a, "rows"_a.noconvert());
+        "world"_a, "learner"_a, "position"_a, "model"_a, "priority"_a.noconvert(), "n_updates"_a.noconvert(),
+        "updates"_a, "threshold"_a, "steps"_a, "rows"_a.noconvert());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Learning with a model that is counted on the way: after each step, updates from the model alone.
 //
-// Dyna-Q (Sutton): updates of pairs that were seen, drawn at random, each with an outcome that is drawn from its counts.
-// Prioritised sweeping (Moore and Atkeson): the pair whose value is furthest from its target
+// Dyna-Q (Sutton): updates of pairs that were seen, drawn at random, each with an outcome that is drawn from its
+// counts. Prioritised sweeping (Moore and Atkeson): the pair whose value is furthest from its target
 //     sum_s' n(s, a, s') / n(s, a) (r + discount max_b q(s', b))
 // takes it over, and the pairs that lead to its state are looked at again.
 #pragma once
@@ -77,6 +77,7 @@ struct Planning {
     std::size_t updates;  // from the model, after each step
     double threshold;     // of a change that is worth an update
     double *priority;     // pairs that wait, by the size of their change; null: pairs are drawn
+    std::int64_t &made;   // updates of values so far, from steps and from the model
     using Waiting = std::pair<double, std::int64_t>;  // of equals the first pair comes first
     std::priority_queue<Waiting> queue = {};
 
@@ -121,6 +122,7 @@ private:
     void learn(std::size_t key, double t, double reward, std::size_t next, bool ended) {
         const double future = ended ? 0.0 : m.discount * m.largest(m.q, next);
         m.q[key] += m.rate.at(t, static_cast<double>(m.visits[key])) * (reward + future - m.q[key]);
+        ++made;
     }
     void draw_pairs(double t) {
         const std::vector<std::size_t> &seen = model.pairs();
@@ -145,7 +147,7 @@ private:
             priority[key] = 0.0;
             m.q[key] = model.target(key, m);
             for (const std::size_t earlier : model.pairs_before(key / m.actions)) look_at(earlier);
-            ++n;
+            ++n, ++made;
         }
     }
 };

@@ -14,12 +14,14 @@ from epicycle.rl import (
     SARSA,
     UCB,
     DoubleQLearning,
+    DynaQ,
     EpsilonGreedy,
     ExpectedSARSA,
     ExponentialDecay,
     LinearDecay,
     MonteCarloControl,
     MonteCarloPrediction,
+    PrioritizedSweeping,
     QLearning,
     Softmax,
     TDPrediction,
@@ -328,7 +330,7 @@ def test_schedules_by_numbers():
 
 
 def same(a, b):
-    tables = [agent._tables for agent in (a, b)]
+    tables = [agent._learnt() for agent in (a, b)]
     assert tables[0].keys() == tables[1].keys()
     for name in tables[0]:
         assert_array_equal(tables[0][name], tables[1][name], err_msg=name)
@@ -342,6 +344,8 @@ AGENTS = [
     QLearning(exploration=Softmax(LinearDecay(1.0, 0.1, 1000))),
     DoubleQLearning(exploration=UCB(2.0)),
     MonteCarloControl(),
+    DynaQ(planning_steps=4),
+    PrioritizedSweeping(planning_steps=3),
     TDPrediction(trace_decay=0.9),
     MonteCarloPrediction(),
 ]

@@ -87,6 +87,7 @@ def plan(
     position: Position,
     model: TransitionModel,
     priority: Array,
+    n_updates: Array,
     updates: int,
     threshold: float,
     steps: int,

@@ -135,7 +135,8 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
 
 #: Agents and strategies, stored by their arguments and all that they have learnt; schedules of their arguments.
 _AGENTS = {
-    "tabular": "SARSA DoubleQLearning ExpectedSARSA MonteCarloControl MonteCarloPrediction QLearning TDPrediction",
+    "tabular": "SARSA DoubleQLearning DynaQ ExpectedSARSA MonteCarloControl MonteCarloPrediction PrioritizedSweeping "
+    "QLearning TDPrediction",
     "bandits": "Bandit LinUCB",
     "policy_search": "CrossEntropyMethod Reinforce",
     "deep": "DQN PPO",

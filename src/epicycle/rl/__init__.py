@@ -18,6 +18,7 @@ from epicycle.rl.linear._tile_coding import TileCoding
 from epicycle.rl.policy_search._cross_entropy_method import CrossEntropyMethod
 from epicycle.rl.policy_search._reinforce import Reinforce, gradient_variance
 from epicycle.rl.tabular._monte_carlo_control import MonteCarloControl
+from epicycle.rl.tabular._planning import DynaQ, PrioritizedSweeping
 from epicycle.rl.tabular._prediction import MonteCarloPrediction, TDPrediction
 from epicycle.rl.tabular._q_learning import DoubleQLearning, QLearning
 from epicycle.rl.tabular._sarsa import SARSA, ExpectedSARSA
@@ -35,6 +36,7 @@ __all__ = [
     "BernoulliArms",
     "CrossEntropyMethod",
     "DoubleQLearning",
+    "DynaQ",
     "Episodes",
     "EpsilonGreedy",
     "Evaluation",
@@ -50,6 +52,7 @@ __all__ = [
     "MonteCarloControl",
     "MonteCarloPrediction",
     "NormalArms",
+    "PrioritizedSweeping",
     "QLearning",
     "Reinforce",
     "Softmax",

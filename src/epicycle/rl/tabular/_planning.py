@@ -29,7 +29,12 @@ class PlanningAgent(TableAgent):
     _docs: ClassVar[dict[str, str]] = {
         "planning_steps": "planning_steps : int, default={default}\n"
         "    Updates from the model after each step, at most.",
+        "visits_": "visits_ : array (S, A)\n    Number of steps that were made from each state by each action.",
+        "model_": "model_ : dict of arrays\n    What followed the pairs that were tried: state, action, next state, "
+        "end, how often, mean reward.",
+        "n_updates_": "n_updates_ : int\n    Updates of values, after steps and from the model.",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("model_", "n_updates_")
     _target: ClassVar[str] = "q_learning"
     _parameters: ClassVar[Mapping[str, Domain]] = {**TableAgent._parameters, "planning_steps": Integer(minimum=0)}
 
@@ -41,6 +46,7 @@ class PlanningAgent(TableAgent):
     def _new_tables(self, n_states: int, n_actions: int) -> dict[str, Array]:
         tables = super()._new_tables(n_states, n_actions)
         tables["priority"] = np.zeros(n_states * n_actions if self._sweeping else 0)
+        tables["updates"] = np.zeros(1, dtype=np.int64)
         self._model = native.TransitionModel(n_states, n_actions)
         return tables
 
@@ -52,11 +58,18 @@ class PlanningAgent(TableAgent):
             *self._at_work(),
             self._model,
             self._tables["priority"],
+            self._tables["updates"],
             int(self.planning_steps),
             float(self.threshold),
             chunk,
             rows,
         )
+
+    @property
+    def n_updates_(self) -> int:
+        """Updates of values, after steps and from the model."""
+        self._require_learnt()
+        return int(self._tables["updates"][0])
 
     @property
     def model_(self) -> dict[str, Array]:
@@ -102,11 +115,6 @@ class DynaQ(PlanningAgent):
     %(exploration)s
     %(discount)s
     %(initial_value)s
-
-    Attributes
-    ----------
-    model_ : dict of arrays
-        What followed the pairs that were tried: state, action, next state, end, how often, mean reward.
 
     See Also
     --------
@@ -158,11 +166,6 @@ class PrioritizedSweeping(PlanningAgent):
     %(exploration)s
     %(discount)s
     %(initial_value)s
-
-    Attributes
-    ----------
-    model_ : dict of arrays
-        What followed the pairs that were tried: state, action, next state, end, how often, mean reward.
 
     See Also
     --------
