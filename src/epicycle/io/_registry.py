@@ -141,6 +141,7 @@ _AGENTS = {
     "policy_search": "CrossEntropyMethod Reinforce",
     "deep": "DQN PPO",
     "linear": "FourierBasis LinearQLearning LinearSARSA TileCoding",
+    "imitation": "BehaviorCloning DAgger",
     "inverse": "InverseRL",
 }
 _SCHEDULES = "EpsilonGreedy ExponentialDecay LinearDecay Softmax UCB VisitDecay"

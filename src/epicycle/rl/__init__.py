@@ -10,11 +10,15 @@ from epicycle.rl.bandits._lin_ucb import LinUCB
 from epicycle.rl.bandits._result import BanditResult
 from epicycle.rl.deep._dqn import DQN
 from epicycle.rl.deep._ppo import PPO
+from epicycle.rl.imitation._behavior_cloning import BehaviorCloning
+from epicycle.rl.imitation._dagger import DAgger
 from epicycle.rl.inverse._inverse_rl import InverseRL
 from epicycle.rl.linear._fourier_basis import FourierBasis
 from epicycle.rl.linear._linear_sarsa import LinearQLearning, LinearSARSA
 from epicycle.rl.linear._lstd import LSPI, LSTD
 from epicycle.rl.linear._tile_coding import TileCoding
+from epicycle.rl.offline._evaluate_offline import evaluate_offline
+from epicycle.rl.offline._offline_evaluation import OfflineEvaluation
 from epicycle.rl.policy_search._cross_entropy_method import CrossEntropyMethod
 from epicycle.rl.policy_search._reinforce import Reinforce, gradient_variance
 from epicycle.rl.tabular._monte_carlo_control import MonteCarloControl
@@ -33,8 +37,10 @@ __all__ = [
     "Agent",
     "Bandit",
     "BanditResult",
+    "BehaviorCloning",
     "BernoulliArms",
     "CrossEntropyMethod",
+    "DAgger",
     "DoubleQLearning",
     "DynaQ",
     "Episodes",
@@ -52,6 +58,7 @@ __all__ = [
     "MonteCarloControl",
     "MonteCarloPrediction",
     "NormalArms",
+    "OfflineEvaluation",
     "PrioritizedSweeping",
     "QLearning",
     "Reinforce",
@@ -59,6 +66,7 @@ __all__ = [
     "TDPrediction",
     "TileCoding",
     "VisitDecay",
+    "evaluate_offline",
     "gradient_variance",
     "record_episodes",
 ]
