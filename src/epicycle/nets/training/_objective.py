@@ -58,7 +58,13 @@ class ModuleObjective(Objective):
             for p, part in zip(self.weights, np.split(x, ends), strict=True):
                 p.copy_(torch.from_numpy(np.array(part)).view_as(p))
 
+    def value(self, x: np.ndarray) -> float:
+        return self._evaluate(x, with_gradient=False)[0]
+
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        return self._evaluate(x, with_gradient=True)
+
+    def _evaluate(self, x: np.ndarray, *, with_gradient: bool) -> tuple[float, np.ndarray]:
         self.set_weights(x)
         self.calls += 1
         value, gradient = 0.0, np.zeros(self.size)
@@ -67,8 +73,10 @@ class ModuleObjective(Objective):
                 losses = self.row_losses(self.module, batch)
                 weighted = losses if batch.weight is None else losses * batch.weight.to(losses)
                 loss = weighted.sum() / self.total
-                found = torch.autograd.grad(loss, self.weights, allow_unused=True)
                 value += float(loss.detach())
+                if not with_gradient:
+                    continue
+                found = torch.autograd.grad(loss, self.weights, allow_unused=True)
                 parts = [torch.zeros_like(p) if g is None else g for p, g in zip(self.weights, found, strict=True)]
                 gradient += np.concatenate([g.double().numpy().ravel() for g in parts])
         if self.alpha:
