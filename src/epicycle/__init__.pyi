@@ -154,6 +154,7 @@ from .generative import (
     AutoEncoder as AutoEncoder,
     DiffusionModel as DiffusionModel,
     NormalizingFlow as NormalizingFlow,
+    WakeSleep as WakeSleep,
 )
 from .gp import (
     GaussianProcessClassifier as GaussianProcessClassifier,

@@ -1,8 +1,8 @@
 """Models that draw new rows like those they were fitted to, tables and images alike (the extra `deep`)."""
 
 from epicycle.generative import evaluate
-from epicycle.generative.autoencoders import VAE, AutoEncoder
+from epicycle.generative.autoencoders import VAE, AutoEncoder, WakeSleep
 from epicycle.generative.diffusion import DiffusionModel
 from epicycle.generative.flows import NormalizingFlow
 
-__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "NormalizingFlow", "evaluate"]
+__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "NormalizingFlow", "WakeSleep", "evaluate"]

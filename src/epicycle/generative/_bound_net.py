@@ -19,6 +19,7 @@ from epicycle.generative._density_net import DensityNet
 from epicycle.nets._base import device_of
 
 if TYPE_CHECKING:
+    from epicycle.generative._row_draws import RowDraws
     from epicycle.nets.training._batches import MiniBatch
 
 #: Draws for each row behind a bound of `score_samples`.
@@ -31,15 +32,22 @@ class BoundNet(DensityNet):
     """Base of the generative networks that know a lower bound of their log-density, and estimate it by weights."""
 
     @abstractmethod
-    def _log_weights(self, module: Any, batch: MiniBatch, n: int) -> Any:
-        """log p(x, z) - log q(z | x) of n draws of z for each row, of shape (n, n_rows)."""
+    def _log_weights(self, module: Any, batch: MiniBatch, draws: RowDraws) -> Any:
+        """log p(x, z) - log q(z | x) of some draws of z for each row, of shape (n_draws, n_rows)."""
 
-    def _observed(self, module: Any, batch: MiniBatch) -> MiniBatch:
-        """The batch with everything settled that is drawn of the rows themselves."""
+    def _standardised(self, module: Any, batch: MiniBatch) -> Any:
+        """The rows as the networks see them, from which their draws follow."""
+        return module.scale(batch.inputs[0])
+
+    def _observed(self, module: Any, batch: MiniBatch, seed: int) -> MiniBatch:
+        """The batch with everything settled that all draws of z have in common."""
         return batch
 
     def _log_densities(self, module: Any, batch: MiniBatch) -> Any:
-        return self._log_weights(module, batch, _BOUND_DRAWS).mean(0)
+        from epicycle.generative._row_draws import RowDraws
+
+        draws = RowDraws(self._standardised(module, batch), _BOUND_DRAWS)
+        return self._log_weights(module, self._observed(module, batch, 0), draws).mean(0)
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
         """A lower bound of the log-density of each row, in nats: the evidence lower bound (ELBO), by 16 draws each.
@@ -78,19 +86,22 @@ class BoundNet(DensityNet):
         """
         import torch
 
+        from epicycle.generative._row_draws import RowDraws
+
         check_parameter(f"{type(self).__name__}.log_likelihood", "n_importance", n_importance, Integer(1))
         n, seed = int(n_importance), seed_of(random_state)
 
         def estimated(module: Any, batch: MiniBatch) -> Any:
-            batch = self._observed(module, batch)
+            u, batch = self._standardised(module, batch), self._observed(module, batch, seed)
             step = max(1, _AT_ONCE.get(device_of(module).type, _AT_ONCE["cpu"]) // batch.n_rows)
             total: Any = None
             for first in range(0, n, step):
-                some = self._log_weights(module, batch, min(step, n - first)).double().logsumexp(0)
+                draws = RowDraws(u, min(step, n - first), seed, first)
+                some = self._log_weights(module, batch, draws).double().logsumexp(0)
                 total = some if total is None else torch.logaddexp(total, some)
             return total - math.log(n)
 
         def of_label(label: Any) -> np.ndarray:
-            return self._mapped(self._rows_of(X, label), estimated, seed=seed)
+            return self._mapped(self._rows_of(X, label), estimated)
 
         return self._over_classes(of_label, y)

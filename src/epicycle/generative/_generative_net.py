@@ -34,7 +34,7 @@ from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch
 from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.engine._ordered import in_order
-from epicycle.generative._row_form import as_given, is_images, row_form
+from epicycle.generative._row_form import as_given, images_with_gaps, is_images, row_form
 from epicycle.nets._base import NetEstimator, device_of
 from epicycle.nets.training._options import NET_DEFAULTS, NET_DOCS, NET_PARAMETERS, NetArguments
 from epicycle.nets.training._torch import one_thread_each
@@ -83,6 +83,8 @@ class GenerativeNet(NetEstimator):
     _documented_attributes: ClassVar[tuple[str, ...]] = ("row_shape_",)
     #: Whether images are taken beside tables.
     _takes_images: ClassVar[bool] = True
+    #: Whether entries may be missing (NaN).
+    _takes_missing: ClassVar[bool] = False
 
     conditional: bool
     batch_size: int
@@ -131,7 +133,7 @@ class GenerativeNet(NetEstimator):
 
         if self._takes_images and is_images(X):
             name = type(self).__name__
-            images = as_images(X, name)
+            images = images_with_gaps(X, name) if self._takes_missing else as_images(X, name)
             weight, target = as_weight(sample_weight, len(images)), None
             if self.conditional:
                 require_target(y, name)
@@ -141,11 +143,12 @@ class GenerativeNet(NetEstimator):
             self._form_ = row_form(X)
             self.row_shape_ = list(self._form_["shape"])
             return ArrayRows((images,), target, weight, dtype=np.float32)
+        missing: dict[str, bool] = {"check_finite": False, "missing": True} if self._takes_missing else {}
         if self.conditional:
-            data = self._fit_data(X, y, sample_weight, target="labels")
+            data = self._fit_data(X, y, sample_weight, target="labels", **missing)
             data = data.encode_target(partial(codes, labels=self._learn_classes(labels_of(data, None))))
         else:
-            data = self._fit_data(X, None, sample_weight, target="none")
+            data = self._fit_data(X, None, sample_weight, target="none", **missing)
         self._form_ = row_form(X) if isinstance(data, ArrayData) else {"shape": [data.n_features], "dtype": "float64"}
         self.row_shape_ = [data.n_features]
         return table_rows(data)
@@ -163,13 +166,20 @@ class GenerativeNet(NetEstimator):
         self._check_fitted()
         shape = self.architecture_["shape"]
         if len(shape) == 3:
-            images = as_images(X, type(self).__name__, shape)
+            images = (images_with_gaps if self._takes_missing else as_images)(X, type(self).__name__, shape)
             return ArrayRows((images,), None if y is None else self._codes(y, len(images)), dtype=np.float32)
-        data = self._predict_data(X)
+        data = self._predict_data(X, missing=self._takes_missing)
         dtype = np.dtype(self.architecture_["dtype"])
         if y is None or not isinstance(data, ArrayData):
             return table_rows(data, dtype=dtype)
         return ArrayRows((data.X,), self._codes(y, len(data.X)), dtype=dtype)
+
+    def _labelled_rows(self, X: Any, y: Any) -> Rows:
+        """New rows, with their labels where the model is conditional."""
+        rows = self._rows_of(X, y)
+        if self.conditional and y is None:
+            raise DataError(f"y: {type(self).__name__} is conditional; expected a label, or one for each row")
+        return rows
 
     def _codes(self, y: Any, n: int) -> np.ndarray:
         """The codes of n labels, which one label may stand for."""

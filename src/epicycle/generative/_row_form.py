@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from epicycle.data._frames import is_frame
+from epicycle.nets.vision._images import as_images
 
 #: Kinds of data frame by the name of narwhals.
 _FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf")
@@ -23,6 +24,16 @@ def is_images(X: Any) -> bool:
         except ValueError:  # ragged: the check of tables has the words for it
             return False
     return getattr(X, "ndim", 2) > 2
+
+
+def images_with_gaps(X: Any, name: str, shape: list[int] | None = None) -> np.ndarray:
+    """X as images, as `as_images` makes them for the estimator of this name; entries that are missing stay NaN."""
+    gaps = np.isnan(X) if getattr(X, "dtype", np.dtype("O")).kind == "f" else np.zeros(1, dtype=bool)
+    if not gaps.any():
+        return as_images(X, name, shape)
+    images = as_images(np.where(gaps, 0.0, X), name, shape)
+    images[gaps.reshape(images.shape)] = np.nan
+    return images
 
 
 def row_form(X: Any) -> dict[str, Any]:

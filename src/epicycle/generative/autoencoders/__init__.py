@@ -2,5 +2,6 @@
 
 from epicycle.generative.autoencoders._auto_encoder import AutoEncoder
 from epicycle.generative.autoencoders._vae import VAE
+from epicycle.generative.autoencoders._wake_sleep import WakeSleep
 
-__all__ = ["VAE", "AutoEncoder"]
+__all__ = ["VAE", "AutoEncoder", "WakeSleep"]

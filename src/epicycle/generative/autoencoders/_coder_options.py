@@ -27,7 +27,7 @@ def sizes_of(value: Any) -> list[int]:
     return [int(size) for size in np.atleast_1d(np.asarray(value, dtype=np.int64))]
 
 
-SIZES = Described("a positive integer, or a list of them", is_sizes)
+SIZES: Domain = Described("a positive integer, or a list of them", is_sizes)
 
 CODER_PARAMETERS: Mapping[str, Domain] = {
     **GENERATIVE_PARAMETERS,

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from epicycle.core._exceptions import DataError
 from epicycle.generative.autoencoders._coder_options import CoderNet
 
 if TYPE_CHECKING:
-    from epicycle.nets.training._batches import MiniBatch, Rows
+    from epicycle.nets.training._batches import MiniBatch
 
 
 class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet):  # type: ignore[misc]  # untyped
@@ -38,14 +37,7 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet):  
         -------
         Z : ndarray of shape (n_samples, n_codes)
         """
-        return self._mapped(self._labelled(X, y), self._encoded)
-
-    def _labelled(self, X: Any, y: Any) -> Rows:
-        """New rows, with their labels where the model is conditional."""
-        rows = self._rows_of(X, y)
-        if self.conditional and y is None:
-            raise DataError(f"y: {type(self).__name__} is conditional; expected a label, or one for each row")
-        return rows
+        return self._mapped(self._labelled_rows(X, y), self._encoded)
 
     def transform(self, X: Any) -> np.ndarray:
         """The codes of rows: `encode` by the name that pipelines have for it.
@@ -85,7 +77,7 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet):  
         -------
         X : array or data frame
         """
-        return self._as_given(self._mapped(self._labelled(X, y), self._reconstructed))
+        return self._as_given(self._mapped(self._labelled_rows(X, y), self._reconstructed))
 
     def reconstruction_error(self, X: Any, y: Any = None) -> np.ndarray:
         """The squared distance of each row from its reconstruction, in the units of X: large for unusual rows.
@@ -105,7 +97,7 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet):  
             r = self._reconstructed(module, batch).double() - x
             return r.where(~x.isnan(), 0.0).flatten(1).square().sum(1)
 
-        return self._mapped(self._labelled(X, y), squares)
+        return self._mapped(self._labelled_rows(X, y), squares)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit to rows X, and return their codes."""

@@ -30,10 +30,13 @@ from epicycle.generative.autoencoders._coder_options import (
 from epicycle.generative.autoencoders._encoded_net import EncodedNet
 
 if TYPE_CHECKING:
+    from epicycle.generative._row_draws import RowDraws
     from epicycle.nets.training._batches import MiniBatch, Rows
 
 #: An entry of the code tells something about the row if its mean divergence from the prior is above this, in nats.
 _ACTIVE = 0.01
+#: Number of the draw of the bits of a row, beside those of its codes.
+_BITS = -1
 #: Batches of training rows on which that is measured.
 _BATCHES = 40
 
@@ -168,7 +171,12 @@ class VAE(EncodedNet, BoundNet):
         k, beta = int(self.n_importance), float(self.beta)
         if k == 1:
             return lambda module, batch: module.negative_bound(batch.inputs[0], batch.target, beta)
-        return lambda module, batch: math.log(k) - module.log_weights(batch.inputs[0], batch.target, k).logsumexp(0)
+
+        def importance_weighted(module: Any, batch: MiniBatch) -> Any:
+            e = module.noise(k, batch.n_rows)
+            return math.log(k) - module.log_weights(batch.inputs[0], batch.target, e).logsumexp(0)
+
+        return importance_weighted
 
     def _train(self, rows: Rows, architecture: dict[str, Any], *, stream: bool = False) -> None:
         super()._train(rows, architecture, stream=stream)
@@ -200,13 +208,18 @@ class VAE(EncodedNet, BoundNet):
 
     # ------------------------------------------------------------------------------------------- densities
 
-    def _observed(self, module: Any, batch: MiniBatch) -> MiniBatch:
+    def _observed(self, module: Any, batch: MiniBatch, seed: int) -> MiniBatch:
+        from epicycle.generative._row_draws import RowDraws
+
         if not module.binarize:
             return batch
-        return replace(batch, inputs=(module.scale.inverse(module.rows(batch.inputs[0])),))
+        p = self._standardised(module, batch)
+        bits = RowDraws(p, 1, seed, _BITS).uniform(p[0].numel())[0].view(p.shape) < p
+        return replace(batch, inputs=(module.scale.inverse(bits.to(p)),))
 
-    def _log_weights(self, module: Any, batch: MiniBatch, n: int) -> Any:
-        return module.log_weights(batch.inputs[0], batch.target, n)
+    def _log_weights(self, module: Any, batch: MiniBatch, draws: RowDraws) -> Any:
+        x = batch.inputs[0]
+        return module.log_weights(x, batch.target, draws.normal(module.n_codes).to(module.scale.mean))
 
     # ------------------------------------------------------------------------------------------- codes
 
@@ -222,7 +235,7 @@ class VAE(EncodedNet, BoundNet):
         return module.draws(self._drawn_codes(module, n), labels)
 
     def _encoded(self, module: Any, batch: MiniBatch) -> Any:
-        return module.posterior(module.rows(batch.inputs[0]), batch.target)[0]
+        return module.posterior(module.rows(self._observed(module, batch, 0).inputs[0]), batch.target)[0]
 
     def encode(self, X: Any, y: Any = None) -> np.ndarray:
         """The means m(x) of the codes of rows.

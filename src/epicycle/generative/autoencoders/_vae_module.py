@@ -26,6 +26,7 @@ class VariationalModule(nn.Module):  # type: ignore[misc]
     def __init__(self, architecture: Mapping[str, Any]) -> None:
         super().__init__()
         shape, k = architecture["shape"], architecture["n_codes"]
+        self.n_codes = k
         self.scale = Scale(architecture["mean"], architecture["deviation"], shape)
         self.bernoulli = architecture["decoder"] == "bernoulli"
         self.binarize = bool(architecture["binarize"])
@@ -71,11 +72,15 @@ class VariationalModule(nn.Module):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------------- bounds
 
-    def log_weights(self, x: torch.Tensor, labels: torch.Tensor | None, n: int) -> torch.Tensor:
-        """log p(x, z) - log q(z | x) of n draws of z for each row, of shape (n, n_rows)."""
+    def noise(self, n: int, n_rows: int) -> torch.Tensor:
+        """n draws of standard normal e for each row."""
+        like = self.scale.mean
+        return torch.randn((n, n_rows, self.n_codes), generator=generator(), device=like.device, dtype=like.dtype)
+
+    def log_weights(self, x: torch.Tensor, labels: torch.Tensor | None, e: torch.Tensor) -> torch.Tensor:
+        """log p(x, z) - log q(z | x) of draws z = m + s e for each row, of shape (n, n_rows); e has (n, n_rows, k)."""
         u = self.rows(x)
         m, log_s = self.posterior(u, labels)
-        e = torch.randn((n, *m.shape), generator=generator(), device=m.device, dtype=m.dtype)
         z = m + torch.exp(log_s) * e
         ratio = 0.5 * (e.square() - z.square()) + log_s  # log p(z) - log q(z | x)
         return self.log_likelihood(u, z, labels) + ratio.sum(-1)
@@ -84,7 +89,7 @@ class VariationalModule(nn.Module):  # type: ignore[misc]
         """-E log p(x | z) + beta KL(q(z | x) | p(z)) of every row, the expectation by one draw."""
         u = self.rows(x)
         m, log_s = self.posterior(u, labels)
-        z = m + torch.exp(log_s) * torch.randn(m.shape, generator=generator(), device=m.device, dtype=m.dtype)
+        z = m + torch.exp(log_s) * self.noise(1, len(m))[0]
         return beta * divergences(m, log_s).sum(1) - self.log_likelihood(u, z, labels)
 
     # ------------------------------------------------------------------------------------------- rows of codes
