@@ -153,6 +153,7 @@ from .generative import (
     VAE as VAE,
     AutoEncoder as AutoEncoder,
     DiffusionModel as DiffusionModel,
+    EnergyBasedModel as EnergyBasedModel,
     NormalizingFlow as NormalizingFlow,
     WakeSleep as WakeSleep,
 )

@@ -3,6 +3,7 @@
 from epicycle.generative import evaluate
 from epicycle.generative.autoencoders import VAE, AutoEncoder, WakeSleep
 from epicycle.generative.diffusion import DiffusionModel
+from epicycle.generative.energy import EnergyBasedModel
 from epicycle.generative.flows import NormalizingFlow
 
-__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "NormalizingFlow", "WakeSleep", "evaluate"]
+__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "EnergyBasedModel", "NormalizingFlow", "WakeSleep", "evaluate"]

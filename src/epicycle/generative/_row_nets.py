@@ -20,6 +20,8 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parametrizations
 
+from epicycle.nets.training._randomness import generator as random_numbers
+
 #: The activations of critics: leaky ones pass gradients on everywhere, smooth ones are for those who differentiate f.
 ACTIVATIONS: Mapping[str, nn.Module] = {"leaky_relu": nn.LeakyReLU(0.2), "silu": nn.SiLU()}
 
@@ -37,7 +39,8 @@ class Generator(nn.Module):  # type: ignore[misc]
         super().__init__()
         shape, channels = architecture["shape"], architecture["channels"]
         self.n_classes, self.images = architecture["n_classes"], len(shape) == 3
-        n_inputs = architecture["n_codes"] + self.n_classes
+        self.n_codes = architecture["n_codes"]
+        n_inputs = self.n_codes + self.n_classes
         self.channels_first = (shape[2], shape[0], shape[1]) if self.images else (shape[0],)
         self.sides = _sides(shape, channels)[::-1]
         if not channels:
@@ -66,6 +69,16 @@ class Generator(nn.Module):  # type: ignore[misc]
             # An odd side is one less than twice the half that it was rounded up to.
             u = block(torch.relu(norm(u)))[..., :height, :width]
         return torch.tanh(u)
+
+    def drawn(self, n: int, labels: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+        """n rows from codes that are drawn, and the codes."""
+        weight = next(self.parameters())
+        several = max(n, 2) if self.training else n  # of which norms of batches know the deviation
+        size = (several, self.n_codes)
+        z = torch.randn(size, generator=random_numbers(), device=weight.device, dtype=weight.dtype)
+        if labels is not None and several > n:
+            labels = labels.repeat(2)
+        return self(z, labels)[:n], z[:n]
 
 
 class Critic(nn.Module):  # type: ignore[misc]
@@ -109,6 +122,11 @@ class Critic(nn.Module):  # type: ignore[misc]
             assert labels is not None
             f = f + (self.classes(labels.long()) * h).sum(1)
         return f
+
+
+def spectral_vectors(module: nn.Module) -> tuple[str, ...]:
+    """Names of the singular vectors that the spectral norms of a module keep, for which a mean is no such vector."""
+    return tuple(name for name, _ in module.named_buffers() if name.endswith(("._u", "._v")))
 
 
 def _sides(shape: Sequence[int], channels: Sequence[int]) -> list[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 A player is a part of the module, and has a function (module, batch) -> (losses of the rows, losses of as many draws),
 either of which may be None. The mean of the former is weighted by the weights of the rows; that of the latter is where
-the draws have the labels of the rows.
+the draws have the labels of the rows. The module keeps the last loss of the first player in its buffer `last_loss`, so
+that a resumed fit has the objective of one that was not cut off.
 """
 
 from __future__ import annotations
@@ -64,8 +65,7 @@ class Turns:
             name: [p for key, p in module.named_parameters() if key.split(".")[0] == name] for name in players
         }
         # The module moves to its device after this: numbers of no axis mix with those of any device.
-        self.last = {name: torch.zeros(()) for name in players}
-        self.totals = dict(self.last)
+        self.totals = {name: torch.zeros(()) for name in players}
         self.counts = dict.fromkeys(players, 0)
 
     def __call__(self, batch: MiniBatch, step: int) -> torch.Tensor:
@@ -89,11 +89,12 @@ class Turns:
         assert total is not None
         for p, g in zip(weights, gradient, strict=True):
             p.grad = g
-        self.last[player] = total
+        if player == self.order[0]:
+            self.module.last_loss.copy_(total)
         self.totals[player] = self.totals[player] + total
         self.counts[player] += 1
         # What is no number in one player's loss has to be seen, although the objective is the other's.
-        return self.last[self.order[0]] + 0 * total
+        return self.module.last_loss + 0 * total
 
     def columns(self) -> dict[str, float]:
         """The mean losses of the players since the last call, and what else there is to say."""

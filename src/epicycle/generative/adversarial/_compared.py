@@ -10,7 +10,8 @@ import torch
 from epicycle.cluster import KMeans
 from epicycle.core._random import stream
 from epicycle.core._settings import config
-from epicycle.generative.evaluate import ModeCollapse, mode_collapse
+from epicycle.generative.evaluate import ModeCollapse
+from epicycle.generative.evaluate._mode_collapse import missing_modes, relative_spread
 from epicycle.nets._base import device_of
 
 #: Rows that are compared, at most, and rows of each of the regions into which they are divided.
@@ -38,7 +39,7 @@ class Compared:
         self.codes, self.labels = torch.randn((n, module.n_codes), generator=numbers), batch.target
         with torch.no_grad():
             self.real = module.scale(batch.to(device_of(module)).inputs[0]).flatten(1).cpu().double()
-        self._regions: np.ndarray | None = None
+        self._regions: KMeans | None = None
 
     def _drawn(self, module: Any) -> torch.Tensor:
         training, weight = module.training, next(module.parameters())
@@ -49,21 +50,26 @@ class Compared:
         module.train(training)
         return drawn.cpu().double()
 
-    def regions(self, X: np.ndarray) -> np.ndarray:
-        """Numbers of the regions of the real rows."""
+    def _clusters(self) -> KMeans:
+        """The regions into which the real rows are divided."""
         if self._regions is None:
+            X = self.real.numpy()
             k = min(max(1, len(X) // _ROWS_OF_A_REGION), len(np.unique(X, axis=0)))
             with config(on_nonconvergence="ignore"):
-                self._regions = KMeans(k, n_init=1, max_iter=100, random_state=0).fit_predict(X)
+                self._regions = KMeans(k, n_init=1, max_iter=100, random_state=0).fit(X)
         return self._regions
 
-    def collapse(self, module: Any) -> ModeCollapse:
-        """Regions of the real rows in which nothing is drawn, and rows that repeat each other."""
+    def collapse(self, module: Any, *, repeats: bool = True) -> ModeCollapse:
+        """Regions of the real rows in which nothing is drawn, and (with `repeats`) whether rows repeat each other."""
         X, Y = (u.numpy() for u in (self.real, self._drawn(module)))
         if len(X) < 2 or not np.isfinite(Y).all():
             share = np.ones(1)
             return ModeCollapse(np.zeros(1, dtype=int), share, share, np.zeros(1, dtype=bool), np.nan, False)
-        return mode_collapse(X, Y, self.regions(X))
+        clusters = self._clusters()
+        k = len(clusters.cluster_centers_)
+        r, d = (np.bincount(which, minlength=k) for which in (clusters.labels_, clusters.predict(Y)))
+        spread = relative_spread(X, Y, 0, None) if repeats else np.nan
+        return ModeCollapse(np.arange(k), r / len(X), d / len(Y), missing_modes(r, d), spread, False)
 
     def energy_distance(self, module: Any) -> float:
         """2 E|x - g| - E|x - x'| - E|g - g'|, which is zero for equal distributions (Szekely and Rizzo 2013)."""

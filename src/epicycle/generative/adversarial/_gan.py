@@ -43,7 +43,7 @@ class GAN(LatentNet):
     loss : {'non_saturating', 'minimax', 'wasserstein', 'hinge'}, default='non_saturating'
         The game: the generator makes the critic's error on its rows large, or its success small (the original); or
         both play for the distance of Wasserstein, or for the margins of a hinge.
-    n_codes : int, default=32
+    n_codes : int, default=16
         Length k of a code.
     gradient_penalty : float, optional
         Factor of the penalty of the critic's slope: at points between real and drawn rows with the Wasserstein loss,
@@ -79,7 +79,7 @@ class GAN(LatentNet):
         "critic_steps": NoneOr(Integer(1)),
     }
     _docs: ClassVar[Mapping[str, str]] = SHAPE_DOCS
-    _card = MethodCard("generative", ("F9",), ("memory", "files"), "none")
+    _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
 
     loss: str
     n_codes: int
@@ -88,12 +88,14 @@ class GAN(LatentNet):
     critic_steps: int | None
     coverage_: float
 
-    @stores_arguments(**{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate_init": 1e-3, "max_iter": 100})
+    @stores_arguments(
+        **{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate_init": 2e-3, "average": 0.999, "max_iter": 100}
+    )
     def __init__(
         self,
         loss: str = "non_saturating",
         *,
-        n_codes: int = 32,
+        n_codes: int = 16,
         gradient_penalty: float | None = None,
         spectral_norm: bool = False,
         critic_steps: int | None = None,
@@ -147,21 +149,16 @@ class GAN(LatentNet):
             self._training_options(rows),
             mean_weight=rows.mean_weight,
             labelled=self.conditional,
-            columns=lambda: {"coverage": covered(real.collapse(module))},
+            columns=lambda: {"coverage": covered(real.collapse(module, repeats=False))},
         )
 
     def _row_losses(self) -> Any:
         players = self._players()
 
         def losses(module: Any, batch: Any) -> Any:
-            import torch
-
-            from epicycle.generative.adversarial._losses import drawn_rows
-
             # The value of the game without penalty: at its end neither player has a slope.
             real = players.game.real(module.critic(module.scale(batch.inputs[0]), batch.target))
-            with torch.set_grad_enabled(torch.is_grad_enabled()):
-                drawn = drawn_rows(module, len(real), batch.target)
+            drawn = module.generator.drawn(len(real), batch.target)[0]
             return real + players.game.drawn(module.critic(drawn, batch.target))
 
         return losses

@@ -48,13 +48,6 @@ GAMES: Mapping[str, Game] = {
 }
 
 
-def drawn_rows(module: Any, n: int, labels: torch.Tensor | None) -> torch.Tensor:
-    """n rows of the generator in the units of `Scale`."""
-    weight = next(module.generator.parameters())
-    z = torch.randn((n, module.n_codes), generator=random_numbers(), device=weight.device, dtype=weight.dtype)
-    return module.generator(z, labels)
-
-
 class Players:
     """The losses of both players.
 
@@ -73,7 +66,7 @@ class Players:
         """Losses of real rows, with the penalty, and of as many drawn ones."""
         x = module.scale(batch.inputs[0])
         with torch.no_grad():
-            drawn = drawn_rows(module, len(x), batch.target)
+            drawn = module.generator.drawn(len(x), batch.target)[0]
         if not self.penalty:
             f = module.critic(x, batch.target)
             return self.game.real(f), self.game.drawn(module.critic(drawn, batch.target))
@@ -91,7 +84,7 @@ class Players:
 
     def generator(self, module: Any, batch: MiniBatch) -> tuple[None, torch.Tensor]:
         """Losses of drawn rows; of the real ones only the number and the labels are used."""
-        drawn = drawn_rows(module, batch.n_rows, batch.target)
+        drawn = module.generator.drawn(batch.n_rows, batch.target)[0]
         return None, self.game.generator(module.critic(drawn, batch.target))
 
 

@@ -78,17 +78,30 @@ def move(
 
 
 def annealed(
-    log_f: LogDensity, log_q: LogDensity, u: torch.Tensor, step: torch.Tensor, n_levels: int, n_leapfrog: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(chains that started in q_0 and were led to f q_0, logarithms of their weights)."""
+    log_f: LogDensity,
+    log_q: LogDensity,
+    u: torch.Tensor,
+    steps: torch.Tensor | list[torch.Tensor],
+    n_levels: int,
+    n_leapfrog: int,
+) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
+    """(chains that started in q_0 and were led to f q_0, logarithms of their weights, steps of the levels).
+
+    Given one step it follows the share that is accepted from level to level. Weights whose mean is to be Z without
+    bias need steps that do not depend on these chains: a list of them, from a run before.
+    """
     log_w = torch.zeros(len(u), dtype=torch.float64, device=u.device)
+    adapt, used = isinstance(steps, torch.Tensor), []
+    step = steps if isinstance(steps, torch.Tensor) else steps[0]
     for j in range(n_levels):
         b, after = _level(j, n_levels), _level(j + 1, n_levels)
+        step = step if isinstance(steps, torch.Tensor) else steps[j]
+        used.append(step)
         with torch.no_grad():
             log_w += (after - b) * log_f(u).double()
-        moved = move(_between(log_f, log_q, after), u, step, 1, n_leapfrog)
+        moved = move(_between(log_f, log_q, after), u, step, 1, n_leapfrog, adapt=adapt)
         u, step = moved.u, moved.step
-    return u, log_w
+    return u, log_w, used
 
 
 def _between(log_f: LogDensity, log_q: LogDensity, b: float) -> LogDensity:

@@ -43,8 +43,8 @@ class Draws:
         f = module(u, batch.target)
         g = module(drawn, labels)
         of_draws = g + self.penalty * g.square()
-        if len(of_draws) != len(u):
-            of_draws = of_draws.mean().expand(len(u))
+        if self.method == "persistent":
+            of_draws = (of_draws * module.chain_weights()).mean().expand(len(u))
         return -f + self.penalty * f.square(), of_draws
 
     def actor(self, module: Any, batch: MiniBatch) -> tuple[None, torch.Tensor]:
@@ -74,11 +74,11 @@ class Draws:
             module.step.copy_(moved.step)
             if self.method == "persistent":
                 module.chains.copy_(moved.u)
-            else:  # what a sample starts from
-                n = min(len(module.chains), len(u))
-                module.chains[:n].copy_(moved.u[:n])
+            else:  # what a sample starts from: the last ones
+                n = len(module.chains)
+                module.chains.copy_(torch.cat([moved.u, module.chains])[:n])
                 if labels is not None:
-                    module.chain_labels[:n].copy_(labels[:n])
+                    module.chain_labels.copy_(torch.cat([labels, module.chain_labels])[:n])
         return moved.u.detach(), labels
 
     def columns(self) -> dict[str, float]:
@@ -86,6 +86,18 @@ class Draws:
         found = {"accepted": sum(self.accepted) / len(self.accepted)} if self.accepted else {}
         self.accepted = []
         return found
+
+
+def mean_of_draws(module: Any, n: int) -> torch.Tensor:
+    """The mean of f over draws of the model: its chains as they are now, or n rows of the generator."""
+    if hasattr(module, "actor"):
+        labels = torch.multinomial(module.shares, n, True, generator=generator()) if module.n_classes else None
+        with torch.no_grad():
+            u = module.actor.draw(n, labels)[0]
+        return module(u, labels).mean()
+    labels = module.chain_labels if module.n_classes else None
+    found: torch.Tensor = (module(module.chains, labels) * module.chain_weights()).mean()
+    return found
 
 
 def starts(module: Any, n: int, labels: torch.Tensor | None) -> torch.Tensor:

@@ -12,12 +12,13 @@ where KL(pi | p) = - H(pi) - E_pi (f + log N) + log Z, and H is bounded from bel
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import EpicycleWarning, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real, check_parameter
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
@@ -36,6 +37,8 @@ _METHODS, _SAMPLERS = ("persistent", "contrastive", "adversarial"), ("langevin",
 _LEAPFROG = {"langevin": 1, "hmc": 5}
 #: Moves of a chain from where it stands to a row that is given back.
 _MOVES = 200
+#: Chains that find the steps of annealed ones, at least; and the error of log Z beyond which it says nothing.
+_PILOTS, _LARGEST_ERROR = 16, 0.5
 
 
 class EnergyBasedModel(DensityNet):
@@ -72,6 +75,8 @@ class EnergyBasedModel(DensityNet):
         Levels of annealed importance sampling; 0 leaves it out, and `score_samples` with it.
     n_annealed : int, default=200
         Chains of annealed importance sampling, for each class of a conditional model.
+    spectral_norm : bool, default=False
+        Whether every layer has the largest singular value 1, so that f is as smooth as can be.
 
     Attributes
     ----------
@@ -86,8 +91,10 @@ class EnergyBasedModel(DensityNet):
     >>> from epicycle import EnergyBasedModel
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal([-2, 0], 0.5, (500, 2)), rng.normal([2, 0], 0.5, (500, 2))])
-    >>> model = EnergyBasedModel(hidden_layer_sizes=(32, 32), max_iter=10, n_levels=100, random_state=0).fit(X)
-    >>> bool(model.energy([[0.0, 3.0]])[0] > model.energy([[2.0, 0.0]])[0])
+    >>> model = EnergyBasedModel(
+    ...     hidden_layer_sizes=(32, 32), learning_rate_init=0.01, n_moves=5, max_iter=40, n_levels=100, random_state=0
+    ... ).fit(X)
+    >>> bool(model.energy([[0.0, 0.0]])[0] > model.energy([[2.0, 0.0]])[0])  # between the two parts, and in one
     True
     """
 
@@ -107,11 +114,9 @@ class EnergyBasedModel(DensityNet):
     }
     _docs: ClassVar[Mapping[str, str]] = {
         **SHAPE_DOCS,
-        "spectral_norm": "spectral_norm : bool, default={default}\n"
-        "    Whether every layer has the largest singular value 1, so that f is as smooth as can be.",
         "moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
     }
-    _card = MethodCard("generative", ("F9",), ("memory", "files"), "none")
+    _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
 
     method: str
     sampler: str
@@ -128,7 +133,7 @@ class EnergyBasedModel(DensityNet):
     log_normalizer_error_: np.ndarray
 
     @stores_arguments(
-        **{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate": "cosine", "max_iter": 50, "spectral_norm": False}
+        **{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate": "cosine", "learning_rate_init": 3e-3, "max_iter": 100}
     )
     def __init__(
         self,
@@ -143,6 +148,7 @@ class EnergyBasedModel(DensityNet):
         n_codes: int = 16,
         n_levels: int = 500,
         n_annealed: int = 200,
+        spectral_norm: bool = False,
         **shared: Unpack[ShapeArguments],
     ) -> None: ...
 
@@ -153,8 +159,13 @@ class EnergyBasedModel(DensityNet):
         return Energy(architecture)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
+        if self.n_chains < self._n_classes():
+            raise ParameterError(
+                f"n_chains={self.n_chains}: every class needs a chain; expected at least {self._n_classes()}"
+            )
         return {
             **shape_entries(self, rows),
+            "shares": self.class_prior_.tolist() if self.conditional else [1.0],
             "method": self.method,
             "n_codes": int(self.n_codes),
             "n_chains": int(self.n_chains),
@@ -183,11 +194,12 @@ class EnergyBasedModel(DensityNet):
         )
 
     def _row_losses(self) -> Any:
+        from epicycle.generative.energy._draws import mean_of_draws
+
         def losses(module: Any, batch: Any) -> Any:
-            # The likelihood's gradient with the chains as they are now for the expectation.
+            # The likelihood's gradient with the draws as they are now for the expectation.
             f = module(module.scale(batch.inputs[0]), batch.target)
-            labels = module.chain_labels if module.n_classes else None
-            return module(module.chains, labels).mean() - f
+            return mean_of_draws(module, len(f)) - f
 
         return losses
 
@@ -197,7 +209,7 @@ class EnergyBasedModel(DensityNet):
             self._normalise()
 
     def _normalise(self) -> None:
-        """log Z of each class by annealed importance sampling."""
+        """log Z of each class by annealed importance sampling, with steps that other chains have found."""
         import torch
 
         from epicycle.generative.energy._chains import annealed, log_mean
@@ -205,20 +217,27 @@ class EnergyBasedModel(DensityNet):
         from epicycle.nets.training._torch import one_thread_each
 
         module, found = self.module_, []
+        device, n, levels = device_of(module), int(self.n_annealed), (int(self.n_levels), _LEAPFROG[self.sampler])
         for k in range(max(self._n_classes(), 1)):
-            with one_thread_each(), drawing_from(0, k, 0, device_of(module)):
-                n = int(self.n_annealed)
-                labels = torch.full((n,), k, device=device_of(module)) if self.conditional else None
-                _, log_w = annealed(
-                    partial(module, labels=labels),
-                    module.log_normal,
-                    module.noise(n),
-                    module.step.clone(),
-                    int(self.n_levels),
-                    _LEAPFROG[self.sampler],
-                )
+            with one_thread_each(), drawing_from(0, k, 0, device):
+                few = max(_PILOTS, n // 8)
+                label = [torch.full((m,), k, device=device) if self.conditional else None for m in (few, n)]
+                f = [partial(module, labels=labels) for labels in label]
+                steps = annealed(f[0], module.log_normal, module.noise(few), module.step.clone(), *levels)[2]
+                log_w = annealed(f[1], module.log_normal, module.noise(n), steps, *levels)[1]
                 found.append(log_mean(log_w))
         self.log_normalizer_, self.log_normalizer_error_ = np.array(found).T
+        worst = float(self.log_normalizer_error_.max())
+        words = f"; log Z by annealed importance sampling, with a standard error of {worst:.2g}"
+        if not worst < _LARGEST_ERROR:
+            words += ", which is too large for densities: raise n_levels or n_annealed"
+            self._run.notices.append(
+                EpicycleWarning(
+                    f"EnergyBasedModel: the standard error of log Z is {worst:.2g}, which score_samples shares; raise "
+                    "n_levels or n_annealed, or set n_levels=0 where energies and samples are enough"
+                )
+            )
+        self.certificate_ = replace(self.certificate_, meaning=self.certificate_.meaning + words)
 
     # ------------------------------------------------------------------------------------------- energies
 
@@ -285,8 +304,6 @@ class EnergyBasedModel(DensityNet):
         -------
         X : array or data frame of n rows
         """
-        from functools import partial
-
         check_parameter(f"{type(self).__name__}.sample", "n_moves", n_moves, Integer(0))
         return self._as_given(self._draw(n, random_state, y, partial(self._sampled, n_moves=int(n_moves))))
 

@@ -163,19 +163,24 @@ def mode_collapse(
         modes, of_real = np.unique(names, return_inverse=True)
         of_drawn = of_real[nearest(X, Y, 1, EUCLIDEAN, "auto", n_jobs)[1][:, 0]]
     r, d = (np.bincount(which, minlength=len(modes)) for which in (of_real, of_drawn))
-    n, m = len(X), len(Y)
-    by_chance = hypergeom.cdf(d, n + m, r + d, m)
     return ModeCollapse(
         modes=modes,
-        real_shares=r / n,
-        drawn_shares=d / m,
-        missing=(d / m < _SHARE * r / n) & (by_chance < _LEVEL / len(modes)),
-        spread=_spread(X, Y, seed, n_jobs),
+        real_shares=r / len(X),
+        drawn_shares=d / len(Y),
+        missing=missing_modes(r, d),
+        spread=relative_spread(X, Y, seed, n_jobs),
         labelled=labels is not None,
     )
 
 
-def _spread(X: np.ndarray, Y: np.ndarray, seed: int, n_jobs: int | None) -> float:
+def missing_modes(r: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Whether each mode is missing, with numbers r of real and d of drawn rows in the modes."""
+    n, m = r.sum(), d.sum()
+    by_chance = hypergeom.cdf(d, n + m, r + d, m)
+    return np.asarray((d / m < _SHARE * r / n) & (by_chance < _LEVEL / len(r)))
+
+
+def relative_spread(X: np.ndarray, Y: np.ndarray, seed: int, n_jobs: int | None) -> float:
     """Median distance to the nearest other row among drawn rows, over that among as many real ones."""
     n = min(len(X), len(Y), _MOST_ROWS)
     near = [
