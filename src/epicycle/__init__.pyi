@@ -152,6 +152,7 @@ from .ensemble import (
 from .generative import (
     VAE as VAE,
     AutoEncoder as AutoEncoder,
+    Decoder as Decoder,
     DiffusionModel as DiffusionModel,
     EnergyBasedModel as EnergyBasedModel,
     NormalizingFlow as NormalizingFlow,

@@ -15,10 +15,11 @@ def on_a_curve(n):
 _FEW = {"n_codes": 2, "hidden_layer_sizes": (8,), "max_iter": 3, "learning_rate_init": 0.02}
 _BITS = {"hidden_layer_sizes": (4, 3), "max_iter": 3, "learning_rate_init": 0.02}
 # Two equal rows have draws of their own, so that they are one of weight 2 only where draws do not count: with a factor
-# before the divergence beside which nothing else does.
-_DIVERGENCE = {**_FEW, "beta": 1e12}
+# before the divergence, or a noise, beside which nothing else does.
+_DIVERGENCE, _NOISE = {**_FEW, "beta": 1e12}, {**_FEW, "n_moves": 2, "noise": 1e6}
 SAMPLES = {
     "AutoEncoder": Sample(on_a_curve, _FEW, solvers=("adamw",)),
+    "Decoder": Sample(on_a_curve, {**_FEW, "n_moves": 2}, light=_NOISE, solvers=("adamw",)),
     "VAE": Sample(on_a_curve, _FEW, light=_DIVERGENCE, solvers=("adamw",)),
     "WakeSleep": Sample(on_a_curve, _BITS, solvers=("adamw",)),
 }

@@ -1,9 +1,18 @@
 """Models that draw new rows like those they were fitted to, tables and images alike (the extra `deep`)."""
 
 from epicycle.generative import evaluate
-from epicycle.generative.autoencoders import VAE, AutoEncoder, WakeSleep
+from epicycle.generative.autoencoders import VAE, AutoEncoder, Decoder, WakeSleep
 from epicycle.generative.diffusion import DiffusionModel
 from epicycle.generative.energy import EnergyBasedModel
 from epicycle.generative.flows import NormalizingFlow
 
-__all__ = ["VAE", "AutoEncoder", "DiffusionModel", "EnergyBasedModel", "NormalizingFlow", "WakeSleep", "evaluate"]
+__all__ = [
+    "VAE",
+    "AutoEncoder",
+    "Decoder",
+    "DiffusionModel",
+    "EnergyBasedModel",
+    "NormalizingFlow",
+    "WakeSleep",
+    "evaluate",
+]
