@@ -90,6 +90,7 @@ FAMILIES = {
     "rl.linear._linear_sarsa": "SARSA and Q-learning over features",
     "rl.linear._lstd": "least-squares temporal differences and policy iteration",
     "rl.policy_search._reinforce": "the policy gradient and its variance",
+    "rl.tabular._planning": "Q-learning with steps of a learnt model",
     "rl._schedules": "numbers that change while an agent learns, and ways to explore",
     "exceptions": "errors and warnings, named by their public module",
     "em._latent_model": "latent models and their expectations",

@@ -96,7 +96,7 @@ class Model:
     ...     gradient=gradient,
     ...     data={"y": np.array([1.1, 2.3, 1.7, 0.4])},
     ... )
-    >>> draws = bayes.sample(model, draws=1000, random_state=0)
+    >>> draws = bayes.sample(model, draws=1000, target_accept=0.95, random_state=0)
     >>> draws["sigma"].shape, bool((draws["sigma"] > 0).all())
     ((4, 1000), True)
     """

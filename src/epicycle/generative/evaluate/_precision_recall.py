@@ -35,7 +35,7 @@ EUCLIDEAN = metric_by_name("euclidean", 2)
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Result of :func:`precision_recall`.
+    """Result of ``precision_recall``.
 
     Attributes
     ----------

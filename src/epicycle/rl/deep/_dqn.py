@@ -67,8 +67,9 @@ class DQN(ReplayAgent):
     >>> from epicycle.control import CartPole
     >>> from epicycle.rl import DQN, LinearDecay
     >>> env = CartPole().environment(max_steps=100)
-    >>> agent = DQN(hidden=(32,), epsilon=LinearDecay(1.0, 0.05, 2000), learning_starts=200, random_state=0)
-    >>> agent.learn(env, 3000).act([0.0, 0.0, 0.05, 0.5])
+    >>> epsilon = LinearDecay(1.0, 0.05, 1500)
+    >>> agent = DQN((64,), epsilon=epsilon, learning_starts=200, train_every=1, target_every=100, random_state=0)
+    >>> agent.learn(env, 3000).act([0.0, 0.0, 0.15, 1.5])
     1
     """
 
@@ -160,7 +161,7 @@ class DQN(ReplayAgent):
 
     def _check_spaces(self, spaces: Spaces) -> None:
         if not spaces.discrete:
-            raise DataError("env.action_space: DQN needs a discrete space; SAC, TD3 and PPO take continuous actions")
+            raise DataError("env.action_space: DQN needs a discrete space; PPO and ActorCritic take continuous actions")
 
     def _make_nets(self, spaces: Spaces) -> dict[str, Any]:
         from epicycle.rl.deep._networks import Dueling, Net, feed_forward
