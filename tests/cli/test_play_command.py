@@ -45,3 +45,13 @@ def test_bad_arguments(monkeypatch, capsys, arguments):
     status, out = play(monkeypatch, capsys, "", *arguments)
     assert status == 2
     assert "expected" in out.err
+
+
+def test_ctrl_c_leaves_the_game(monkeypatch, capsys):
+    class Interrupted(io.StringIO):
+        def readline(self, *_):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Interrupted())
+    assert main(["play", "connect-four", "--level", "easy"]) == 130
+    assert "Traceback" not in capsys.readouterr().err

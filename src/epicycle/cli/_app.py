@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -337,16 +337,79 @@ def _plan(
 
 @app.command("play")
 def _play(
-    game: Annotated[str, typer.Argument(metavar="GAME", help="connect-four, othello, go or tic-tac-toe.")],
-    engine: Annotated[str, typer.Option("--engine", help="mcts or minimax.")] = "mcts",
-    level: Annotated[str, typer.Option("--level", help="easy, medium or hard.")] = "medium",
-    second: Annotated[bool, typer.Option("--second", help="The engine moves first.")] = False,
+    env: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV|GAME",
+            help="A world (cliff-walk, maze, grid, river-swim, gambler, inventory, cart-pole, mountain-car, "
+            "inverted-pendulum), a decision process (model.json, grid.txt), an environment of Gymnasium (CartPole-v1); "
+            "or a game: connect-four, othello, go, tic-tac-toe.",
+        ),
+    ],
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="Such as QLearning, SARSA, DynaQ, Reinforce or DQN; or auto."),
+    ] = None,
+    steps: Annotated[int | None, typer.Option("--steps", min=1, help="Steps to learn from; by default 50000.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="An argument of the agent, such as learning_rate=0.5."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Agents that learn; by default 3.")] = None,
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", min=2, help="Episodes of the evaluation; by default 100.")
+    ] = None,
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", min=1, help="Of an episode of the evaluation; by default 10000.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-ENV-play in this folder."),
+    ] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help="Of a game: mcts (the default) or minimax.")] = None,
+    level: Annotated[str | None, typer.Option("--level", help="Of a game: easy, medium or hard.")] = None,
+    second: Annotated[bool, typer.Option("--second", help="Of a game: the engine moves first.")] = False,
     seed: Seed = 0,
+    json: Json = False,
 ) -> None:
-    """Play a game in the terminal against a search."""
-    from epicycle.cli._play_game import run_game
+    """Let an agent learn in an environment, watch and evaluate it; or play a game in the terminal against a search.
 
-    run_game(game, engine=engine, level=level, second=second, seed=seed)
+    Of an environment writes report.html, report.json and agent.epi into DIR.
+    """
+    from epicycle.cli._play_setup import GAMES
+
+    if env in GAMES:
+        from epicycle.cli._play_game import run_game
+
+        of_agents = {"--agent": agent, "--steps": steps, "--set": set_, "--seeds": seeds, "--episodes": episodes}
+        written = {"--max-steps": max_steps, "--out": out, "--json": json}
+        _refuse(env, "a game, which you play yourself", {**of_agents, **written})
+        run_game(env, engine=engine or "mcts", level=level or "medium", second=second, seed=seed)
+        return
+    from epicycle.cli._play_world import run_world
+
+    _refuse(env, "not a game", {"--engine": engine, "--level": level, "--second": second})
+    run_world(
+        env,
+        agent=agent or "auto",
+        steps=50_000 if steps is None else steps,
+        settings=set_ or [],
+        seeds=3 if seeds is None else seeds,
+        episodes=100 if episodes is None else episodes,
+        max_steps=10_000 if max_steps is None else max_steps,
+        seed=seed,
+        out=out,
+        as_json=json,
+    )
+
+
+def _refuse(name: str, why: str, given: Mapping[str, object]) -> None:
+    """Refuse options that say nothing about what was asked for."""
+    from epicycle.core._exceptions import ParameterError
+
+    for option, value in given.items():
+        if value not in (None, False):
+            raise ParameterError(f"{option}: {name} is {why}; expected none of {', '.join(given)}")
 
 
 @app.command("recommend")

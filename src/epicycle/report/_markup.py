@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from epicycle.report._plain import text
 
-_VOID = frozenset({"br", "hr", "input", "link", "meta"})
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
 class Html(str):

@@ -14,6 +14,7 @@ from typing import Any
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.io._atomic import check_target, write_atomically
 from epicycle.report import (
+    _agents as agents,
     _anomalies as anomalies,
     _clusters as clusters,
     _comparison as comparison,
@@ -129,6 +130,8 @@ def _header(record: dict[str, Any], title: str) -> Html:
         lines = comparison.headline(record)
     if found := topics.topics_of(record):
         lines = topics.headline(found)
+    if found := agents.agent_of(record):
+        lines = agents.headline(found)
     steps = next_steps(record)
     return tag(
         "header",
@@ -155,6 +158,7 @@ def _tiles(record: dict[str, Any]) -> Html | None:
     given = clusters.tiles(clusters.clustering_of(record)) + planning.tiles(planning.planning_of(record))
     given = [*given, *recommendations.tiles(recommendations.recommendations_of(record))]
     given = [*given, *anomalies.tiles(anomalies.anomalies_of(record)), *topics.tiles(topics.topics_of(record))]
+    given = [*given, *agents.tiles(agents.agent_of(record))]
     tiles: list[Html] = [_tile(*one) for one in (*given, *effects.tiles(effects.effect_of(record)))]
     score = number(test.get("score"))
     if score is not None:

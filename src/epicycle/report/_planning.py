@@ -82,7 +82,7 @@ def policy(record: dict[str, Any]) -> Html | None:
         words = "end" if row.get("terminal") else text(row.get("action"), 40)
         line = [clipped(row.get("state"), 40), words, shown(row.get("value"), 6)]
         lines.append([*line, *((shown(row.get("lower"), 6), shown(row.get("upper"), 6)) if bounded else ())])
-    picture = _grid(found, rows) or _line(rows)
+    picture = grid(items(found.get("cells")), rows) or value_line(rows)
     return joined(
         tag("div", picture, class_="figures") if picture else None,
         table(heads, lines, numeric=range(2, len(heads)), label="policy"),
@@ -153,14 +153,12 @@ def _colour(share: float) -> tuple[str, str]:
     return f"#{r:02x}{g:02x}{b:02x}", "#ffffff" if share < 0.5 else "#111111"
 
 
-def _grid(found: dict[str, Any], rows: list[dict[str, Any]]) -> Html | None:
-    """Cells of a grid: values as colours, actions as arrows."""
-    cells = [numbers(cell) for cell in items(found.get("cells"))]
+def grid_canvas(
+    places: list[tuple[int, int]], rows: list[dict[str, Any]], *, words: bool = True
+) -> tuple[Canvas, float]:
+    """Cells of a grid, values as colours and actions as arrows, and the size of a cell."""
     values = [number(row.get("value")) for row in rows]
     known = [v for v in values if v is not None]
-    if not cells or len(cells) != len(rows) or len(cells) > _CELLS or not known:
-        return None
-    places = [(int(c[0] or 0), int(c[1] or 0)) if len(c) == 2 else (0, 0) for c in cells]
     tall, wide = (max(p[i] for p in places) + 1 for i in (0, 1))
     size = min((WIDTH - 8) / wide, 64.0)
     canvas = Canvas((0, 1), (0, 1), height=size * tall + 8, left=4)
@@ -172,22 +170,41 @@ def _grid(found: dict[str, Any], rows: list[dict[str, Any]]) -> Html | None:
         does = "end" if row.get("terminal") else ARROWS.get(text(row.get("action")), text(row.get("action"), 3))
         title = f"{text(row.get('state'), 40)}: {does}, {shown(value, 4)}"
         canvas.put("rect", x=x, y=y, width=size - 1, height=size - 1, fill=fill, title=title)
-        if len(cells) <= _WORDS_IN_CELLS and size >= 22:
+        if words and len(places) <= _WORDS_IN_CELLS and size >= 22:
             style = f"fill:{ink};font-size:{size * (0.34 if len(does) < 3 else 0.25):.1f}px"
             canvas.put("text", does, x=x + size / 2, y=y + size * 0.46, text_anchor="middle", style=style)
             small = f"fill:{ink};font-size:{size * 0.22:.1f}px"
             canvas.put("text", shown(value, 2), x=x + size / 2, y=y + size * 0.82, text_anchor="middle", style=small)
+    return canvas, size
+
+
+def grid_places(cells: list[Any], rows: list[dict[str, Any]]) -> list[tuple[int, int]] | None:
+    """Row and column of each state; None where the states are no grid, too many, or without values."""
+    found = [numbers(cell) for cell in cells]
+    known = any(number(row.get("value")) is not None for row in rows)
+    if not found or len(found) != len(rows) or len(found) > _CELLS or not known:
+        return None
+    return [(int(c[0] or 0), int(c[1] or 0)) if len(c) == 2 else (0, 0) for c in found]
+
+
+def grid(cells: list[Any], rows: list[dict[str, Any]]) -> Html | None:
+    """The figure of a grid with its values and actions."""
+    if (places := grid_places(cells, rows)) is None:
+        return None
+    canvas, _ = grid_canvas(places, rows)
+    known = [v for v in (number(row.get("value")) for row in rows) if v is not None]
+    low, high = shown(min(known), 3), shown(max(known), 3)
+    tall, wide = (max(p[i] for p in places) + 1 for i in (0, 1))
     return figure(
         canvas,
         "grid",
         "Values and policy",
-        f"Light cells are worth most ({shown(high, 3)}), dark ones least ({shown(low, 3)}); arrows are the best "
-        "actions.",
-        description=f"A grid of {tall} x {wide} cells with values from {shown(low, 3)} to {shown(high, 3)}.",
+        f"Light cells are worth most ({high}), dark ones least ({low}); arrows are the best actions.",
+        description=f"A grid of {tall} x {wide} cells with values from {low} to {high}.",
     )
 
 
-def _line(rows: list[dict[str, Any]]) -> Html | None:
+def value_line(rows: list[dict[str, Any]]) -> Html | None:
     """Values of the states in their order, between their bounds."""
     values = [number(row.get("value")) for row in rows]
     if sum(v is not None for v in values) < 2:

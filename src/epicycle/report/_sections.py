@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from epicycle.report import (
+    _agents as agents,
     _anomalies as anomalies,
     _bars as bars,
     _charts as charts,
@@ -460,6 +461,11 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("clusters", "Clusters", "The clusters", clusters.clusters),
     ("policy", "Policy", "Policy and values", planning.policy),
     ("bounds", "Certificate", "Certificate of the plan", planning.convergence),
+    ("learning", "Learning", "Learning", agents.learning),
+    ("returns", "Evaluation", "Evaluation", agents.evaluation),
+    ("episode", "An episode", "An episode", agents.episode),
+    ("world", "Policy", "Policy and values", agents.world),
+    ("optimality", "Certificate", "Certificate of the policy", agents.optimality),
     ("unusual", "Unusual rows", "The most unusual rows", anomalies.unusual),
     ("detectors", "Detectors", "Detectors side by side", anomalies.candidates),
     ("scores", "Scores", "Scores and columns", anomalies.scores),

@@ -438,6 +438,50 @@ class TopicRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class AgentRun(TypedDict, total=False):
+    """An agent that learnt with one seed, and the mean return of its policy."""
+
+    seed: int
+    steps: int
+    episodes: int
+    mean: Number
+    low: Number
+    high: Number
+    truncated: int  # episodes of the evaluation that were cut off
+    length: Number
+
+
+class WatchedEpisode(TypedDict, total=False):
+    """One episode of the best actions."""
+
+    length: int
+    end: str  # "ended", "cut off" or "stopped"
+    rewards: Numbers
+    path: Sequence[int] | None  # numbers of the states, where they have some
+    states: Sequence[Numbers] | None  # components of the states
+    image: str | None  # an animated GIF as data URI
+    frames: int
+    note: str | None
+
+
+class AgentRecord(TypedDict, total=False):
+    """An agent that learnt in an environment."""
+
+    environment: str
+    agent: str
+    name: str
+    steps: int
+    interrupted: bool
+    curve: Mapping[str, Numbers] | None  # "steps", "mean", "low", "high" over the seeds
+    runs: Sequence[AgentRun]
+    random: Mapping[str, Number]  # "mean", "low", "high" of random actions
+    evaluated: int  # episodes
+    confidence: Number
+    episode: WatchedEpisode
+    world: Mapping[str, Any] | None  # "policy": rows as of a plan, with "best" and "visits"; "cells"
+    certificate: CertificateRecord
+
+
 class Record(TypedDict, total=False):
     """The input of a report."""
 
@@ -466,6 +510,7 @@ class Record(TypedDict, total=False):
     clustering: ClusteringRecord
     effect: EffectRecord
     planning: PlanningRecord
+    agent: AgentRecord
     recommendations: RecommendationRecord
     anomalies: AnomalyRecord
     comparison: Mapping[str, Any]  # "runs" of "name" and "record", "verdict"

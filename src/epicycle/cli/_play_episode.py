@@ -1,0 +1,199 @@
+"""One episode that is watched: what happened in it, and the pictures that the environment drew, as a GIF."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._exceptions import EpicycleError
+from epicycle.core._random import stream
+from epicycle.rl._interaction import Interaction
+
+Array = np.ndarray
+_STEPS, _FRAMES = 1000, 150  # of an episode, and pictures of it
+_WIDTH, _COLOURS, _BYTES = 240, 64, 1_200_000  # of a GIF
+_COMPONENTS = 6  # of a state that are drawn
+
+
+class RandomAgent:
+    """Takes any of the actions that are available."""
+
+    def __init__(self, world: Interaction, seed: int) -> None:
+        self._rng, self._masks = stream(seed, "random agent"), dict[int, Array]()
+        world.on_mask = self._masks.__setitem__
+        self._n = world.n_actions
+        if self._n is None:
+            space = getattr(world.env, "action_space", None)
+            box = getattr(world.env, "simulator", None) if space is None else space
+            names = ("control_low", "control_high") if space is None else ("low", "high")
+            ends = [np.asarray(getattr(box, name), dtype=np.float64) for name in names]
+            self._low, self._high = (np.nan_to_num(x, posinf=1.0, neginf=-1.0) for x in ends)
+
+    def act(self, observation: Any, deterministic: bool = True) -> Any:
+        """An action."""
+        if self._n is None:
+            return self._rng.uniform(self._low, self._high)
+        mask = self._masks.get(observation) if isinstance(observation, int) else None
+        return int(self._rng.choice(self._n if mask is None else np.flatnonzero(mask)))
+
+
+def watched_episode(agent: Any, env: Any, seed: int) -> dict[str, Any]:
+    """An episode of the best actions, as a record of a report."""
+    world = Interaction(env, seed)
+    observation, frames = world.reset(), _Frames(env)
+    rewards: list[float] = []
+    states: list[Any] = [observation]
+    frames.take()
+    end = "stopped"
+    while end == "stopped" and len(rewards) < _STEPS:
+        observation, reward, terminated, cut = world.step(agent.act(observation))
+        rewards.append(reward)
+        states.append(observation)
+        frames.take()
+        end = "ended" if terminated else "cut off" if cut else "stopped"
+    numbered = world.discrete
+    vectors = None if numbered or np.ndim(states[0]) != 1 else np.array(states)
+    return {
+        "return": float(np.sum(rewards)),
+        "length": len(rewards),
+        "end": end,
+        "rewards": rewards,
+        "path": [int(s) for s in states] if numbered else None,
+        "states": None if vectors is None else vectors[:, :_COMPONENTS].T.tolist(),
+        **frames.record(),
+    }
+
+
+class _Frames:
+    """Pictures of an episode; when there are too many, every second one is left out."""
+
+    def __init__(self, env: Any) -> None:
+        self.env, self.every, self.seen = env, 1, 0
+        self.kept: list[Array] = []
+        self.note: str | None = None
+        self.draws = getattr(env, "render_mode", None) == "rgb_array"
+
+    def take(self) -> None:
+        if not self.draws:
+            return
+        if self.seen % self.every == 0:
+            try:
+                picture = np.asarray(self.env.render())
+            except Exception as error:  # a library that it draws with is missing, as a rule
+                self.draws, self.kept = False, []
+                self.note = f"the environment drew no pictures ({type(error).__name__}: {error})"
+                return
+            if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+                self.draws, self.kept = False, []
+                self.note = f"the environment drew no pictures: render returned an array of shape {picture.shape}"
+                return
+            self.kept.append(picture)
+            if len(self.kept) > _FRAMES:
+                self.kept, self.every = self.kept[::2], 2 * self.every
+        self.seen += 1
+
+    def record(self) -> dict[str, Any]:
+        made = animation(self.kept, self._milliseconds()) if self.kept else None
+        image = None if made is None else f"data:image/gif;base64,{base64.b64encode(made).decode()}"
+        return {"image": image, "frames": len(self.kept), "note": self.note}
+
+    def _milliseconds(self) -> float:
+        fps = getattr(self.env, "metadata", {}).get("render_fps")
+        rate = float(fps) if isinstance(fps, int | float) and fps > 0 else 20.0
+        return 1000 * self.every / rate
+
+
+def animation(frames: list[Array], milliseconds: float) -> bytes:
+    """An animated GIF of pictures (height, width, 3), small enough for a page."""
+    from PIL import Image
+
+    height, width = frames[0].shape[:2]
+    size = (min(width, _WIDTH), max(round(height * min(width, _WIDTH) / width), 1))
+    pictures = [Image.fromarray(frame).resize(size).quantize(_COLOURS) for frame in frames]
+    while True:
+        file = io.BytesIO()
+        shown = int(np.clip(milliseconds, 20, 500))
+        pictures[0].save(
+            file,
+            "GIF",
+            save_all=True,
+            append_images=pictures[1:],
+            duration=[*[shown] * (len(pictures) - 1), 1500],
+            loop=0,
+        )
+        if file.tell() <= _BYTES or len(pictures) < 4:
+            return file.getvalue()
+        pictures, milliseconds = pictures[::2], 2 * milliseconds
+
+
+def small_world(agent: Any, env: Any, most: int = 2500) -> dict[str, Any] | None:
+    """Policy and values of numbered states, with the best values where the process is known."""
+    from epicycle.control import MDPEnvironment, policy_iteration
+    from epicycle.rl.tabular._table_certificate import known_process
+
+    world = Interaction(env, 0)
+    n = world.n_states
+    if n is None or n > most or world.n_actions is None:
+        return None
+    inner = getattr(env, "unwrapped", env)
+    truth = known_process(env, float(getattr(agent, "discount", 1.0)))
+    ends = np.zeros(n, dtype=bool) if truth is None else np.asarray(truth.is_terminal)
+    try:
+        best = None if truth is None else policy_iteration(truth).values
+    except EpicycleError:  # without a discount there may be none
+        best = None
+    cells, names = None, [str(a) for a in range(world.n_actions)]
+    if isinstance(inner, MDPEnvironment):
+        labels, names = inner.mdp.states.tolist(), [str(a) for a in np.asarray(inner.mdp.actions).tolist()]
+        if all(isinstance(s, tuple) and len(s) == 2 for s in labels):
+            cells = [list(s) for s in labels]
+        states = [f"{s[0]},{s[1]}" if isinstance(s, tuple) else str(s) for s in labels]
+    else:
+        states = [str(s) for s in range(n)]
+        wide = _columns(inner, n)
+        if wide is not None and truth is not None:
+            cells = [list(divmod(s, wide)) for s in range(n)]
+            names = _directions(truth, wide, world.n_actions)
+    values, visits = getattr(agent, "values_", None), getattr(agent, "visits_", None)
+    tried = np.ones(n, dtype=bool) if visits is None else visits.sum(axis=1) > 0
+    rows = [
+        {
+            "state": states[s],
+            "action": None if ends[s] or not tried[s] else names[int(agent.act(s))],
+            "value": None if values is None or ends[s] or not tried[s] else float(values[s]),
+            "best": None if best is None else float(best[s]),
+            "visits": None if visits is None else int(visits[s].sum()),
+            "terminal": bool(ends[s]),
+        }
+        for s in range(n)
+    ]
+    return {"policy": rows, "cells": cells}
+
+
+def _columns(env: Any, n: int) -> int | None:
+    """Columns of a world of Gymnasium that is a grid, from its map or its shape."""
+    shape = getattr(env, "shape", None)
+    drawn = np.shape(getattr(env, "desc", ())) if shape is None else tuple(shape)
+    return int(drawn[1]) if len(drawn) == 2 and drawn[0] * drawn[1] == n else None
+
+
+def _directions(truth: Any, wide: int, n_actions: int) -> list[str]:
+    """N, E, S, W for actions that lead there on the whole, otherwise their numbers."""
+    names = []
+    state, action = truth._pair_state(), truth.pair_action_
+    start, P = np.stack(np.divmod(state, wide), axis=1), truth.transitions_
+    cells = np.stack(np.divmod(np.arange(truth.n_states), wide), axis=1)
+    moved = P @ cells - np.asarray(P.sum(axis=1)).reshape(-1, 1) * start
+    for a in range(n_actions):
+        down, right = np.clip(moved[action == a], -1, 1).mean(axis=0)  # a fall from a few cells counts as a step
+        near, far = sorted((abs(down), abs(right)))
+        if far < 0.05 or near > 0.75 * far:
+            names.append(str(a))
+        elif abs(down) > abs(right):
+            names.append("S" if down > 0 else "N")
+        else:
+            names.append("E" if right > 0 else "W")
+    return names
