@@ -8,7 +8,7 @@ from epicycle import Decoder
 
 X = load_digits().images.astype(np.float32) / 16
 train, new = X[:1500], X[1500:1510]
-model = Decoder(8, hidden_layer_sizes=128, batch_size=50, max_iter=30, learning_rate_init=0.003, random_state=0)
+model = Decoder(8, hidden_layer_sizes=128, batch_size=50, max_iter=20, learning_rate_init=0.004, random_state=0)
 model.fit(train)
 covered = new.copy()
 covered[:, 4:] = np.nan

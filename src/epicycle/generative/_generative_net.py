@@ -210,18 +210,17 @@ class GenerativeNet(NetEstimator):
 
     # ------------------------------------------------------------------------------------------- work by blocks
 
-    def _mapped(self, rows: Rows, function: Callable[[Any, MiniBatch], Any], *, seed: int = 0) -> np.ndarray:
-        """function(module, batch) of all rows in order, as one array; each batch draws from a stream of its own."""
+    def _mapped(self, rows: Rows, function: Callable[[Any, MiniBatch], Any]) -> np.ndarray:
+        """function(module, batch) of all rows in order, as one array."""
         pieces = rows.in_order(self._prediction_batch())
-        return self._by_blocks(pieces, lambda module, batch: function(module, batch.to(device_of(module))), seed)
+        return self._by_blocks(pieces, lambda module, batch: function(module, batch.to(device_of(module))), 0)
 
     def _by_blocks(self, pieces: Iterator[Any], function: Callable[[Any, Any], Any], seed: int) -> np.ndarray:
         import torch
 
         from epicycle.nets.training._randomness import drawing_from
 
-        module = self.module_
-        device = device_of(module)
+        module, device = self.module_, device_of(self.module_)
 
         def one(numbered: tuple[int, Any]) -> np.ndarray:
             block, piece = numbered
