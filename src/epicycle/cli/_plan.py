@@ -20,7 +20,7 @@ from epicycle.cli._train import default_folder
 from epicycle.control import MDP, PlanningSolution
 from epicycle.core._exceptions import ParameterError
 from epicycle.report._plain import plain, shown
-from epicycle.report._planning import ARROWS
+from epicycle.report.decisions._planning import ARROWS
 
 METHODS = ("policy_iteration", "value_iteration", "modified_policy_iteration", "linear_program")
 _EXACT = 5000  # states up to which policy iteration is a matter of seconds whatever the process

@@ -14,18 +14,17 @@ from typing import Any
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.io._atomic import check_target, write_atomically
 from epicycle.report import (
-    _agents as agents,
     _anomalies as anomalies,
     _clusters as clusters,
     _comparison as comparison,
     _effects as effects,
-    _planning as planning,
     _recommendations as recommendations,
 )
 from epicycle.report._markup import Html, joined, tag
 from epicycle.report._plain import items, mapping, number, plain, shortened, shown, text, whole
 from epicycle.report._sections import SECTIONS
 from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps, scored
+from epicycle.report.decisions import _agents as agents, _planning as planning
 from epicycle.report.latent import _topics as topics
 
 # Tables have a maximum number of rows, which gives a page of some 100 kB, and of 1 MB with long names. Only texts that

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from epicycle.report import (
-    _agents as agents,
     _anomalies as anomalies,
     _bars as bars,
     _charts as charts,
@@ -15,7 +14,6 @@ from epicycle.report import (
     _comparison as comparison,
     _effects as effects,
     _explanations as learnt,
-    _planning as planning,
     _recommendations as recommendations,
     _scores as scores,
 )
@@ -35,6 +33,7 @@ from epicycle.report._wording import (
     model_name,
     restriction_words,
 )
+from epicycle.report.decisions import _agents as agents, _planning as planning
 from epicycle.report.latent import _topics as topics
 
 _WARNINGS = 40

@@ -8,8 +8,8 @@ from typing import Any
 
 from epicycle.report._markup import Html, clipped, joined, more, table, tag
 from epicycle.report._plain import items, mapping, number, numbers, shown, text, whole
-from epicycle.report._planning import grid, grid_canvas, grid_places, value_line
 from epicycle.report._svg import Canvas, figure, px, span_of
+from epicycle.report.decisions._planning import grid, grid_canvas, grid_places, value_line
 
 _ROWS, _FAR = 200, 5
 _GIF = "data:image/gif;base64,"

@@ -1,0 +1,1 @@
+"""Pages of decisions: plans of decision processes, and agents that learn by acting."""
