@@ -1,7 +1,7 @@
-"""Automatic training on tables, clustering, effects, recommendations, anomalies and topics.
+"""Automatic training on tables, clustering, effects, recommendations, anomalies, topics and synthetic rows.
 
 :func:`train`, :func:`cluster_table`, :func:`effect_table`, :func:`recommend_table`, :func:`anomaly_table`,
-:func:`topic_table`.
+:func:`topic_table`, :func:`generate_table`.
 """
 
 from epicycle.automl._parts import Parts, read_parts
@@ -11,6 +11,7 @@ from epicycle.automl.anomalies import AnomalyRun, anomaly_table
 from epicycle.automl.clustering import ClusteringRun, cluster_table
 from epicycle.automl.effects import EffectRun, effect_table
 from epicycle.automl.recommendations import RecommendationRun, recommend_table
+from epicycle.automl.synthesis import GenerationRun, TableGenerator, generate_table
 from epicycle.automl.tables import TableEncoder, TableModel, read_table
 from epicycle.automl.topics import TopicRun, topic_table
 
@@ -18,15 +19,18 @@ __all__ = [
     "AnomalyRun",
     "ClusteringRun",
     "EffectRun",
+    "GenerationRun",
     "Parts",
     "RecommendationRun",
     "TableEncoder",
+    "TableGenerator",
     "TableModel",
     "TopicRun",
     "TrainingRun",
     "anomaly_table",
     "cluster_table",
     "effect_table",
+    "generate_table",
     "read_parts",
     "read_table",
     "recommend_table",

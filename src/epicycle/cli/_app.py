@@ -503,6 +503,54 @@ def _topics(
     )
 
 
+@app.command("generate")
+def _generate(
+    data: Data,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Number of rows to draw.")] = 1000,
+    model: Annotated[str, typer.Option("--model", help="flow, vae, or auto, which fits both.")] = "auto",
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="COLUMN", help="The column whose prediction measures the utility.")
+    ] = None,
+    no_header: NoHeader = False,
+    drop: Drop = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help="Where to write the rows, in the format of the suffix; by default NAME-synthetic.csv in this folder.",
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="PAGE.html", help="Where to write the report; by default beside the rows."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="MODEL.epi", help="Keep the generator, which draws more rows.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draw synthetic rows like those of a table, and say how near they are to real rows and what they give away."""
+    from epicycle.cli._generate import run_generation
+
+    run_generation(
+        data,
+        rows=rows,
+        model=model,
+        target=target,
+        header=not no_header,
+        drop=tuple(drop or ()),
+        seed=seed,
+        n_jobs=jobs,
+        out=out,
+        page=page,
+        save=save,
+        as_json=json,
+    )
+
+
 @app.command("predict")
 def _predict(
     model: Model,

@@ -148,6 +148,11 @@ _FORMS: dict[str, Callable[[Iterator[pa.Table]], Iterator[bytes]]] = {
 }
 
 
+def bytes_of(table: pa.Table, form: str) -> Iterator[bytes]:
+    """The content of a file of that form."""
+    return _FORMS[form](iter([table]))
+
+
 def types_of(model: Any) -> dict[str, str]:
     """Names and types of the columns that a model reads."""
     if isinstance(model, TableModel):

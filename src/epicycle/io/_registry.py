@@ -115,6 +115,8 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
     "epicycle.search.AlphaZero": ("epicycle.search.alpha_zero._alpha_zero", "AlphaZero", _OWN),
+    "epicycle.TableGenerator": ("epicycle.automl.synthesis._table_generator", "TableGenerator", _OWN),
+    "epicycle.training.ColumnCode": ("epicycle.automl.synthesis._table_codes", "ColumnCode", _DATACLASS),
     "epicycle.training.LevelMeans": ("epicycle.automl.tables._level_means", "LevelMeans", _OWN),
     "epicycle.training.TextFeatures": ("epicycle.automl.tables._text_features", "TextFeatures", _DATACLASS),
     "epicycle.text.WordVectors": ("epicycle.text.words._word_vectors", "WordVectors", _OWN),

@@ -25,7 +25,7 @@ from epicycle.report._plain import items, mapping, number, plain, shortened, sho
 from epicycle.report._sections import SECTIONS
 from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps, scored
 from epicycle.report.decisions import _agents as agents, _planning as planning
-from epicycle.report.latent import _topics as topics
+from epicycle.report.latent import _synthetic as synthetic, _topics as topics
 
 # Tables have a maximum number of rows, which gives a page of some 100 kB, and of 1 MB with long names. Only texts that
 # consist of characters to be escaped can exceed the limit of 3 MB; they are then shortened to these lengths.
@@ -129,6 +129,8 @@ def _header(record: dict[str, Any], title: str) -> Html:
         lines = comparison.headline(record)
     if found := topics.topics_of(record):
         lines = topics.headline(found)
+    if found := synthetic.synthesis_of(record):
+        lines = synthetic.headline(found)
     if found := agents.agent_of(record):
         lines = agents.headline(found)
     steps = next_steps(record)
@@ -158,6 +160,7 @@ def _tiles(record: dict[str, Any]) -> Html | None:
     given = [*given, *recommendations.tiles(recommendations.recommendations_of(record))]
     given = [*given, *anomalies.tiles(anomalies.anomalies_of(record)), *topics.tiles(topics.topics_of(record))]
     given = [*given, *agents.tiles(agents.agent_of(record))]
+    given = [*given, *synthetic.tiles(synthetic.synthesis_of(record))]
     tiles: list[Html] = [_tile(*one) for one in (*given, *effects.tiles(effects.effect_of(record)))]
     score = number(test.get("score"))
     if score is not None:

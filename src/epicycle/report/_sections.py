@@ -34,7 +34,7 @@ from epicycle.report._wording import (
     restriction_words,
 )
 from epicycle.report.decisions import _agents as agents, _planning as planning
-from epicycle.report.latent import _topics as topics
+from epicycle.report.latent import _synthetic as synthetic, _topics as topics
 
 _WARNINGS = 40
 _RANK = {"critical": 0, "error": 0, "high": 0, "medium": 1, "warning": 1, "low": 2, "info": 2}
@@ -468,6 +468,10 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("unusual", "Unusual rows", "The most unusual rows", anomalies.unusual),
     ("detectors", "Detectors", "Detectors side by side", anomalies.candidates),
     ("scores", "Scores", "Scores and columns", anomalies.scores),
+    ("marginals", "Columns", "Columns of real and drawn rows", synthetic.marginals),
+    ("pairs", "Pairs", "How columns depend on each other", synthetic.dependence),
+    ("utility", "Utility", "What can be learnt from the rows", synthetic.utility),
+    ("privacy", "Privacy", "How near to real rows", synthetic.privacy),
     ("ratings", "Ratings", "The ratings", recommendations.ratings),
     ("candidates", "Candidates", "Candidates", recommendations.candidates),
     ("lists", "Lists", "What the lists are worth", recommendations.lists),

@@ -482,6 +482,34 @@ class AgentRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class MarginalRow(TypedDict, total=False):
+    """A column of real and of drawn rows."""
+
+    name: str
+    kind: str  # "number", "date" or "category"
+    distance: Number  # Kolmogorov-Smirnov, or total variation of a category
+    noise: Number  # the same between held-out rows and those of the fit
+    missing: Numbers  # shares of missing entries, real and drawn
+    sketch: Mapping[str, Any]  # "edges" and "unit", or "levels"; shares "real" and "drawn"
+
+
+class SynthesisRecord(TypedDict, total=False):
+    """Synthetic rows against real ones."""
+
+    verdict: str
+    rows: int
+    candidates: Sequence[Mapping[str, Any]]  # "name", "title", "area", the chosen one first
+    marginals: Sequence[MarginalRow]
+    pairs: Mapping[str, Any]  # "mean", "noise", and of the "worst" "names", "real", "drawn", "difference", "noise"
+    points: Sequence[Sequence[Any]]  # real and drawn association and the names of a pair
+    utility: Mapping[str, Any] | None  # "target", "metric", "rows", "constant"; scores of "real" and "drawn"
+    no_utility: str
+    privacy: Mapping[str, Any]  # "copies", "copied", "held_copied", "median", "held_median", "threshold", "nearer"
+    quantiles: Mapping[str, Numbers]  # of the distances of "held" and "drawn" rows
+    left_out: Mapping[str, str]
+    split: Mapping[str, int]  # "train", "held out"
+
+
 class Record(TypedDict, total=False):
     """The input of a report."""
 
@@ -515,5 +543,6 @@ class Record(TypedDict, total=False):
     anomalies: AnomalyRecord
     comparison: Mapping[str, Any]  # "runs" of "name" and "record", "verdict"
     topics: TopicRecord
+    synthesis: SynthesisRecord
     environment: Mapping[str, Any]
     reproduce: str
