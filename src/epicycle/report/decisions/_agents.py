@@ -259,7 +259,7 @@ def world(record: dict[str, Any]) -> Html | None:
         words = "end" if row.get("terminal") else text(row.get("action"), 40)
         cells = [clipped(row.get("state"), 40), words, shown(row.get("value"), 5)]
         lines.append([*cells, *([shown(row.get("best"), 5)] if solved else []), whole(row.get("visits"))])
-    picture = grid(items(found.get("cells")), rows) or value_line(rows)
+    picture = grid(items(found.get("cells")), rows) or value_line(rows, "number of the state")
     return joined(
         tag("div", picture, class_="figures") if picture else None,
         table(heads, lines, numeric=range(2, len(heads)), label="policy"),

@@ -204,7 +204,7 @@ def grid(cells: list[Any], rows: list[dict[str, Any]]) -> Html | None:
     )
 
 
-def value_line(rows: list[dict[str, Any]]) -> Html | None:
+def value_line(rows: list[dict[str, Any]], label: str = "state, in the order of the file") -> Html | None:
     """Values of the states in their order, between their bounds."""
     values = [number(row.get("value")) for row in rows]
     if sum(v is not None for v in values) < 2:
@@ -212,7 +212,7 @@ def value_line(rows: list[dict[str, Any]]) -> Html | None:
     x: list[float | None] = [float(i) for i in range(len(rows))]
     low, high = ([number(row.get(key)) for row in rows] for key in ("lower", "upper"))
     canvas = Canvas(span_of(x, pad=0.03), span_of(values, low, high))
-    canvas.axes("state, in the order of the file", "value")
+    canvas.axes(label, "value")
     canvas.band(x, low, high, "sky")
     canvas.line(x, values, "blue")
     titles = [
@@ -224,6 +224,6 @@ def value_line(rows: list[dict[str, Any]]) -> Html | None:
         canvas,
         "values",
         "Values",
-        "The value of each state under the best policy; point at one to see its action.",
+        "The value of each state under the policy; point at one to see its action.",
         description="; ".join(titles[:12]),
     )
