@@ -1,15 +1,15 @@
-"""A pole on a cart: returns while two agents with networks learn, and values against what was earned."""
+"""A pole on a cart: returns while three agents with networks learn, and values against what was earned."""
 
 import matplotlib.pyplot as plt
 
 from epicycle.control import CartPole
-from epicycle.rl import DQN, PPO, ExponentialDecay, LinearDecay
+from epicycle.rl import DQN, PPO, ActorCritic, LinearDecay
 
 pole = CartPole().environment(max_steps=200)
-falling = ExponentialDecay(2e-3, 2e-4, 12_000)
 agents = [
-    DQN((64,), epsilon=LinearDecay(1.0, 0.05, 3000), learning_rate=falling, random_state=0),
+    DQN((64,), epsilon=LinearDecay(1.0, 0.05, 3000), train_every=2, random_state=0),
     PPO(n_envs=8, n_steps=32, batch_size=256, trace_decay=0.8, discount=0.98, learning_rate=1e-3, random_state=0),
+    ActorCritic(n_envs=8, learning_rate=3e-3, random_state=0),
 ]
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
 for agent in agents:

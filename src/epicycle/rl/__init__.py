@@ -8,6 +8,7 @@ from epicycle.rl.bandits._arms import BernoulliArms, LinearArms, NormalArms
 from epicycle.rl.bandits._bandit import Bandit
 from epicycle.rl.bandits._lin_ucb import LinUCB
 from epicycle.rl.bandits._result import BanditResult
+from epicycle.rl.deep._actor_critic import ActorCritic
 from epicycle.rl.deep._dqn import DQN
 from epicycle.rl.deep._ppo import PPO
 from epicycle.rl.imitation._behavior_cloning import BehaviorCloning
@@ -34,6 +35,7 @@ __all__ = [
     "PPO",
     "SARSA",
     "UCB",
+    "ActorCritic",
     "Agent",
     "Bandit",
     "BanditResult",

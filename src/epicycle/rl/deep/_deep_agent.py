@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -91,7 +91,6 @@ class DeepAgent(Agent):
         "device": "device : str, default={default}\n    Where the networks are: 'cpu', 'cuda', or 'auto' for a GPU "
         "where there is one.",
     }
-    _not_negative: ClassVar[tuple[str, ...]] = ()
 
     hidden: tuple[int, ...]
     activation: str
@@ -104,6 +103,8 @@ class DeepAgent(Agent):
     device: str
     _nets: dict[str, Net]
     _spaces: Spaces
+    _reward_scale: RewardScale
+    _worlds: Worlds
 
     def _take(self, given: Mapping[str, Any]) -> None:
         """Keep the arguments of the constructor."""
@@ -124,7 +125,7 @@ class DeepAgent(Agent):
     def _surroundings(self) -> AbstractContextManager[None]:
         return self._one_thread()
 
-    def _enter(self, world: Worlds) -> Worlds:
+    def _enter(self, world: Any) -> Worlds:
         spaces = world.spaces()
         if not hasattr(self, "_nets"):
             self._check_spaces(spaces)
@@ -159,7 +160,7 @@ class DeepAgent(Agent):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return world
+        return self._worlds
 
     def _build(self, seed: int) -> None:
         """The networks, with weights drawn from the seed."""
@@ -253,6 +254,9 @@ class DeepAgent(Agent):
     def _tensor(self, x: Array) -> Any:
         import torch
 
+        if x.dtype == np.float64:
+            with np.errstate(over="ignore"):  # an infinite loss is said by `_note_losses`
+                x = x.astype(np.float32)
         return torch.from_numpy(x).to(self._torch_device)
 
     def _note_losses(self, **losses: float) -> None:
@@ -387,7 +391,4 @@ def choose(logits: Array, rng: np.random.Generator) -> Array:
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     up = np.cumsum(p, axis=1)
     below = up <= rng.random(len(p), dtype=np.float32)[:, None] * up[:, -1:]
-    return np.minimum(below.sum(axis=1), p.shape[1] - 1)
-
-
-Forward = Callable[[Array], Array]
+    return np.asarray(np.minimum(below.sum(axis=1), p.shape[1] - 1))

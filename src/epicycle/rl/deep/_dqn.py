@@ -169,7 +169,7 @@ class DQN(ReplayAgent):
         def streams(outputs: int) -> Any:
             return feed_forward(spaces.shape, self.hidden, outputs, self.activation)
 
-        module = Dueling(streams(1), streams(spaces.n_actions)) if self.dueling else streams(spaces.n_actions)
+        module = Dueling(streams(1), streams(spaces.n_outputs)) if self.dueling else streams(spaces.n_outputs)
         q = Net(module, self._torch_device)
         return {"q": q, "target": q.frozen()}
 
@@ -192,7 +192,7 @@ class DQN(ReplayAgent):
         return np.where(anyhow, self._random_actions(len(x), rng), best) if anyhow.any() else best
 
     def _random_actions(self, n: int, rng: np.random.Generator) -> Array:
-        return rng.integers(self._spaces.n_actions, size=n)
+        return rng.integers(self._spaces.n_outputs, size=n)
 
     @property
     def _exploration(self) -> float:

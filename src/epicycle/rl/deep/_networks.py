@@ -1,7 +1,7 @@
 """Networks of agents: modules, their weights as one vector, Adam's step on it, and answers without torch.
 
 The weights of a small network are one vector in memory, of which the layers hold views: a step of Adam, the norm of
-the gradient and the copy for a frozen or trailing target are then a few operations on one array. For acting, layers on
+the gradient and the copy for a frozen target are then a few operations on one array. For acting, layers on
 the CPU are read as NumPy arrays, which share that memory: calls of torch would cost more than the arithmetic.
 """
 
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 Array = np.ndarray
 _MEAN, _SQUARE, _TINY = 0.9, 0.999, 1e-8  # Adam's constants
@@ -50,16 +49,14 @@ def feed_forward(
     outputs: int,
     activation: str,
     *,
-    extra: int = 0,
     last_gain: float | None = None,
 ) -> nn.Sequential:
-    """Layers from observations to so many outputs; `extra` inputs come beside those of a row.
+    """Layers from observations to so many outputs.
 
     With `last_gain` the weights are orthogonal and the biases zero, and the last layer has this gain, as policy
     gradients like it; otherwise they are those of torch.
     """
     layers, n = convolutions(shape) if len(shape) == 3 else ([], shape[0])
-    n += extra
     for width in hidden:
         layers += [nn.Linear(n, width), ACTIVATIONS[activation]()]
         n = width
@@ -96,29 +93,6 @@ class GaussianPolicy(nn.Module):  # type: ignore[misc]
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The mean."""
         return self.mean(x)
-
-
-class Twins(nn.Module):  # type: ignore[misc]
-    """Two critics q(x, a) with the same layers, computed side by side: products of stacks of matrices."""
-
-    def __init__(self, inputs: int, hidden: Sequence[int]) -> None:
-        super().__init__()
-        weights, biases = [], []
-        for n, width in zip([inputs, *hidden], [*hidden, 1], strict=True):
-            bound = 1 / math.sqrt(n)  # as torch's own layers
-            weights.append(nn.Parameter(torch.empty(2, n, width).uniform_(-bound, bound)))
-            biases.append(nn.Parameter(torch.empty(2, 1, width).uniform_(-bound, bound)))
-        self.weights, self.biases = nn.ParameterList(weights), nn.ParameterList(biases)
-
-    def forward(self, x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
-        """Values (2, rows)."""
-        h = torch.cat([x, a], dim=1).expand(2, -1, -1)
-        last = len(self.weights) - 1
-        for i, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = torch.baddbmm(b, h, w)
-            if i < last:
-                h = functional.relu(h)
-        return h[:, :, 0]
 
 
 class Net:
@@ -167,27 +141,19 @@ class Net:
             p.requires_grad_(False)
         return twin
 
-    def follow(self, other: Net, share: float = 1.0) -> None:
-        """Go a share of the way to the weights of another; 1 copies them."""
-        self.flat.lerp_(other.flat, share) if share < 1 else self.flat.copy_(other.flat)
+    def follow(self, other: Net) -> None:
+        """Take the weights of another."""
+        self.flat.copy_(other.flat)
 
-    def learnable(self, wanted: bool) -> None:
-        """Whether the gradient by the weights is computed; that by the inputs always is."""
-        for p in self.weights:
-            p.requires_grad_(wanted)
-
-    def state(self, *, whole: bool = True) -> dict[str, Any]:
-        """The content of a file; without Adam's memory where it is not `whole`."""
-        arrays = {"flat": self.flat}
-        if whole:
-            arrays |= {"mean": self.mean, "square": self.square}
+    def state(self) -> dict[str, Any]:
+        """The content of a file."""
+        arrays = {"flat": self.flat, "mean": self.mean, "square": self.square}
         return {name: x.detach().cpu().numpy().copy() for name, x in arrays.items()} | {"steps": self.steps}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take the content of a file."""
         for name in ("flat", "mean", "square"):
-            if name in state:
-                getattr(self, name).copy_(torch.from_numpy(np.array(state[name])))
+            getattr(self, name).copy_(torch.from_numpy(np.array(state[name])))
         self.steps = int(state["steps"])
 
 

@@ -131,8 +131,8 @@ class PPO(RolloutAgent):
         values, after = self._rollout_values(rollout)
         A = advantages(rollout.rewards, values, after, rollout.over, self.discount, self.trace_decay)
         x, a = self._tensor(rollout.rows(rollout.observations)), self._tensor(rollout.rows(rollout.actions))
-        gain = self._tensor(rollout.rows(A).astype(np.float32))
-        target = self._tensor(rollout.rows(A + values).astype(np.float32))
+        gain = self._tensor(rollout.rows(A))
+        target = self._tensor(rollout.rows(A + values))
         actor, critic, law = self._actor, self._critic, self._law
         with torch.no_grad():
             out = actor(x)

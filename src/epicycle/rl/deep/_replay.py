@@ -83,12 +83,14 @@ class Replay:
         if self.over[h].any():
             for i in range(self.n):
                 self.cut.pop(h * self.n + i, None)
-        self.observations[h], self.actions[h], self.rewards[h] = observations, actions, rewards
+        self.observations[h], self.actions[h] = observations, actions
+        with np.errstate(over="ignore"):  # an infinite loss ends the run
+            self.rewards[h] = rewards
         self.terminated[h], self.over[h] = terminated, over
         self.absent[h] = False if counts is None else ~counts
         if over.any():
-            for i in np.flatnonzero(over & ~terminated):
-                self.cut[h * self.n + int(i)] = after[i].copy()
+            for i in np.flatnonzero(over & ~terminated).tolist():
+                self.cut[h * self.n + i] = after[i].copy()
         self.head = (h + 1) % self.length
         self.filled = min(self.filled + 1, self.length - 1)
         self.observations[self.head] = now
@@ -201,7 +203,7 @@ class Priorities:
 
     def probabilities(self, leaves: Array) -> Array:
         """Probability of each leaf in a draw."""
-        return self.sums[leaves + self.first] / self.sums[1]
+        return np.asarray(self.sums[leaves + self.first] / self.sums[1])
 
     def state(self) -> dict[str, Any]:
         """The content of a file."""

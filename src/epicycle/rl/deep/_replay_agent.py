@@ -46,6 +46,7 @@ class ReplayAgent(DeepAgent):
     train_every: int
     gradient_steps: int
     n_step: int
+    _replay: Replay
 
     @abstractmethod
     def _update(self) -> None:

@@ -54,7 +54,7 @@ def advantages(rewards: Array, values: Array, after: Array, over: Array, discoun
     """Generalised advantages (T, n)."""
     delta = rewards + discount * after - values
     fade = discount * decay * ~over
-    found = np.empty_like(delta)
+    found: Array = np.empty_like(delta)
     running: Any = np.zeros(delta.shape[1:])
     for t in range(len(delta) - 1, -1, -1):
         running = delta[t] + fade[t] * running

@@ -60,23 +60,22 @@ class RolloutAgent(DeepAgent):
     def _update(self, rollout: Rollout) -> None:
         """Learn from a stretch of steps."""
 
-    def _critic_outputs(self, spaces: Spaces) -> tuple[int, int]:
-        """Outputs of the critic, and its inputs beside the observation."""
-        return 1, 0
+    def _make_critic(self, spaces: Spaces) -> Any:
+        """A network of values of states."""
+        from epicycle.rl.deep._networks import feed_forward
+
+        return feed_forward(spaces.shape, self.hidden, 1, self.activation, last_gain=1.0)
 
     def _make_nets(self, spaces: Spaces) -> dict[str, Any]:
         from torch import nn
 
         from epicycle.rl.deep._networks import GaussianPolicy, Net, feed_forward
 
-        layers: tuple[Any, ...] = (spaces.shape, self.hidden)
-        outputs = spaces.n_actions or spaces.n_controls
-        actor: Any = feed_forward(*layers, outputs, self.activation, last_gain=0.01)
+        actor: Any = feed_forward(spaces.shape, self.hidden, spaces.n_outputs, self.activation, last_gain=0.01)
         if not spaces.discrete:
             actor = GaussianPolicy(actor, spaces.n_controls, self.log_sd)
-        values, extra = self._critic_outputs(spaces)
-        critic = feed_forward(*layers, values, self.activation, extra=extra, last_gain=1.0)
-        return {"both": Net(nn.ModuleDict({"actor": actor, "critic": critic}), self._torch_device)}
+        modules = nn.ModuleDict({"actor": actor, "critic": self._make_critic(spaces)})
+        return {"both": Net(modules, self._torch_device)}
 
     def _connect(self) -> None:
         from epicycle.rl.deep._networks import forward_of

@@ -52,6 +52,11 @@ class Spaces:
         """Entries of a continuous action."""
         return len(self.low)
 
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of a network for actions: one for each of them, or for each entry."""
+        return self.n_controls if self.n_actions is None else self.n_actions
+
     def encode(self, observation: Any) -> Array:
         """An observation as a network is given it."""
         if self.kind == "states":
@@ -60,8 +65,8 @@ class Spaces:
             return row
         x = np.asarray(observation, dtype=self.dtype)
         if self.kind == "image":
-            return np.moveaxis(x, -1, 0) if self.channels_last else x
-        return x.ravel()
+            return np.asarray(np.moveaxis(x, -1, 0)) if self.channels_last else x
+        return np.asarray(x.ravel())
 
     def checked(self, observation: Any) -> Array:
         """`encode` of an observation that nobody has looked at."""
@@ -75,12 +80,7 @@ class Spaces:
 
     def action(self, scaled: Array) -> Array:
         """A continuous action in the units of the environment."""
-        return np.clip(self.centre + self.radius * scaled, self.low, self.high)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether all entries of an action have bounds."""
-        return bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
+        return np.asarray(np.clip(self.centre + self.radius * scaled, self.low, self.high))
 
     def __post_init__(self) -> None:
         finite = np.isfinite(self.low) & np.isfinite(self.high)

@@ -135,9 +135,9 @@ class Worlds:
         self.observations = after
         if over.any():
             self.observations = after.copy()
-            for i in np.flatnonzero(over):
-                self._finish(int(i))
-                self.observations[i] = self._begin(int(i))
+            for i in np.flatnonzero(over).tolist():
+                self._finish(i)
+                self.observations[i] = self._begin(i)
                 self.first_values[i] = self._value_of(self.observations[i : i + 1])[0]
         return Step(rewards, terminated, over, after)
 
