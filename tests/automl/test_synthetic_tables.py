@@ -242,6 +242,7 @@ def test_missing_levels_identifiers_and_texts():
             "colour": pa.array(rng.choice(["red", "blue"], n), mask=rng.random(n) < 0.25).dictionary_encode(),
             "same": ["x"] * n,
             "none": pa.array([None] * n, pa.float64()),
+            "null": pa.nulls(n),
             "many": rng.choice([f"town {k}" for k in range(80)], n),
         }
     )
@@ -257,6 +258,39 @@ def test_missing_levels_identifiers_and_texts():
         assert set(drawn["many"].to_pylist()) <= set(table["many"].to_pylist())
 
 
+def test_types_of_pandas_and_of_arrow_come_back():
+    rng, n = np.random.default_rng(0), 120
+    frame = pd.DataFrame(
+        {
+            "flag": pd.array([True, None, False] * 40, dtype="boolean"),
+            "whole": pd.array([None, *range(n - 1)], dtype="Int64"),
+            "kind": pd.Categorical(rng.choice(["a", "b"], n)),
+            "when": pd.Series(
+                pd.Timestamp("2020-01-01", tz="Europe/Rome") + pd.to_timedelta(rng.integers(0, 99, n), "D")
+            ),
+        }
+    )
+    drawn = ep.TableGenerator("vae", max_iter=2, random_state=0).fit(frame).sample(30, random_state=0)
+    assert drawn.dtypes.equals(frame.dtypes)
+    table = pa.table(
+        {
+            "price": pa.array([round(float(v), 2) for v in rng.normal(size=n)]).cast(pa.decimal128(10, 2)),
+            "byte": rng.integers(0, 200, n).astype(np.uint8),
+            "clock": pa.array(rng.integers(0, 86_400, n).astype(np.int32), pa.time32("s")),
+            "taken": pa.array(rng.integers(0, 10**6, n), pa.duration("ms")),
+            "at": pa.array(rng.integers(15 * 10**17, 16 * 10**17, n), pa.timestamp("ns")),
+            "text": pa.array(rng.choice(["a", "b"], n), pa.large_string()),
+            "large": rng.integers(-(2**62), 2**62, n),
+            "huge": rng.integers(2**62, 2**63, n).astype(np.uint64) * 2,
+            "half": rng.normal(size=n).astype(np.float16),
+            "day": pa.array(86_400_000 * rng.integers(0, 900, n), pa.date64()),
+        }
+    )
+    drawn = ep.TableGenerator("flow", max_iter=1, random_state=0).fit(table).sample(30, random_state=0)
+    assert drawn.schema.equals(table.schema)
+    assert not any(column.null_count for column in drawn.columns)
+
+
 @pytest.mark.parametrize(
     ("made", "error", "said"),
     [
@@ -270,6 +304,13 @@ def test_missing_levels_identifiers_and_texts():
         (lambda: ep.generate_table(people(99, 0), model="gan"), ParameterError, "model='gan'"),
         (lambda: ep.generate_table(people(99, 0), target="y"), DataError, "target='y': the table has no such column"),
         (lambda: ep.generate_table(people(99, 0), drop="y"), DataError, "drop='y'"),
+        (
+            lambda: ep.generate_table(
+                people(99, 0).assign(note=[f"a remark, number {i}" for i in range(99)]), model="vae", target="note"
+            ),
+            DataError,
+            "target='note': left out",
+        ),
     ],
 )
 def test_wrong_input_is_refused_in_words(made, error, said):

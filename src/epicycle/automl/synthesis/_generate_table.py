@@ -107,6 +107,8 @@ def generate_table(
             # An area below one half is as good as one half: only noise is found.
             fitted.sort(key=lambda one: max(one["area"], 0.5))
             generator, drawn = fitted[0].pop("made")
+            if target in generator.left_out_:
+                raise DataError(f"target={target!r}: left out, {generator.left_out_[target]}")
             candidates = [{key: one[key] for key in ("name", "title", "area")} for one in fitted]
             messages.stage("comparing with the real rows")
             columns, names = generator.columns_, [code.name for code in generator.columns_]
@@ -169,10 +171,12 @@ def _copied(told: dict[str, Any]) -> list[DataIssue]:
                 "high" if more or told["held_copied"] > 0.5 else "medium",
                 f"{told['copies']:,} of {n:,} drawn rows equal a real row in every column; of held-out real rows it is "
                 f"{told['held_copied']:.1%}. Do not take them for anonymous"
-                + ("" if more else "; a table of few different rows has nothing else to give"),
+                + ("; a table of few different rows has no others to give" if told["held_copied"] and not more else ""),
             )
         )
-    if "nearer" in told and told["nearer"] > 0.05 + 3 * np.sqrt(0.05 * 0.95 / n) + 0.02:
+    # Between the values of a small table there is little room: the median too has to be smaller by a good part.
+    error = 3 * np.sqrt(0.05 * 0.95 * (1 / n + 1 / told["held_rows"]))
+    if "nearer" in told and told["nearer"] > 0.07 + error and told["median"] < 0.7 * told["held_median"]:
         found.append(
             DataIssue(
                 "near copies",

@@ -111,6 +111,8 @@ class ColumnCode:
 
     def of_levels(self, codes: np.ndarray, kind: Any) -> Any:
         """Levels by their numbers, missing where the number is -1."""
+        if pa.types.is_null(kind):
+            return pa.nulls(len(codes))
         texts = [self.levels[k] if k >= 0 else None for k in codes.tolist()]
         column = pa.array(texts, pa.string())
         if pa.types.is_dictionary(kind):

@@ -111,6 +111,8 @@ class TableGenerator:
         if not self.columns_:
             raise DataError(f"X: no column can be drawn again; {next(iter(self.left_out_.values()))}")
         self._frame_ = _frame_of(X)
+        types = dict(X.dtypes.astype(str)) if self._frame_ == "pandas" else {}
+        self._types_ = {str(column): kind for column, kind in types.items()}
         schema = pa.schema([table.schema.field(code.name) for code in self.columns_], table.schema.metadata)
         self._schema_ = base64.b64encode(schema.serialize().to_pybytes()).decode()
         self._spread_ = self._noise_ = np.zeros(0)
@@ -154,7 +156,12 @@ class TableGenerator:
         if self._frame_ == "pyarrow":
             return table
         backend: Any = self._frame_
-        return nw.from_arrow(table, backend=backend).to_native()
+        frame = nw.from_arrow(table, backend=backend).to_native()
+        if self._frame_ == "polars":
+            return frame
+        # Types of pandas that Arrow does not tell from each other: whole numbers with gaps, categories, units of times.
+        kinds = {column: kind for column, kind in self._types_.items() if column in frame.columns}
+        return frame.astype({column: kind for column, kind in kinds.items() if str(frame[column].dtype) != kind})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted generator to an ``.epi`` file; :func:`epicycle.load` reads it back.
