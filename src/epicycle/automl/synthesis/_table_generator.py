@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MODELS = ("flow", "vae")
 _LEAST_ROWS = 40
 #: Steps of a fit: few epochs of many rows, more of few.
-_STEPS = {"flow": 1500, "vae": 2000}
+_STEPS = {"flow": 4000, "vae": 2000}
 #: Times that a flow sees each row of a small table, with so many different draws of the places within intervals.
 _PASSES, _DRAWS = 96, 8
 _BATCH = 128
@@ -48,7 +48,7 @@ class TableGenerator:
         :class:`NormalizingFlow` over the codes of all columns, or :class:`VAE` over the codes of numbers and columns of
         zeros and ones for the levels of categories.
     max_iter : int, optional
-        Epochs of the network; by default as many as make 1,500 steps of a flow, or show it each row of a small table 96
+        Epochs of the network; by default as many as make 4,000 steps of a flow, or show it each row of a small table 96
         times, and 2,000 of a VAE, which ends before that where a tenth of the rows, held out, gets no more probable.
     random_state : int, Generator, RandomState or None, default=None
 
