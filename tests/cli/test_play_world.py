@@ -183,13 +183,13 @@ def test_slippery_ice_has_arrows_too(tmp_path):
 def test_long_animations_are_thinned(monkeypatch):
     from PIL import Image
 
-    from epicycle.cli import _play_episode
+    from epicycle.cli.play import _episode
 
-    monkeypatch.setattr(_play_episode, "_BYTES", 100_000)
+    monkeypatch.setattr(_episode, "_BYTES", 100_000)
     rng = np.random.default_rng(0)
     noise = [rng.integers(256, size=(100, 150, 3), dtype=np.uint8) for _ in range(24)]  # cannot be compressed
-    made = _play_episode.animation(noise, 50.0)
-    assert len(made) <= _play_episode._BYTES
+    made = _episode.animation(noise, 50.0)
+    assert len(made) <= _episode._BYTES
     with Image.open(io.BytesIO(made)) as image:
         assert 4 <= image.n_frames < 24
         assert image.info["duration"] > 50

@@ -396,7 +396,7 @@ def _in_parallel(
         return solution
 
     threads = min(n_threads(float("inf"), options["n_jobs"]), starts)
-    in_order(iter(range(starts)), climb, found.append, threads)
+    in_order(range(starts), climb, found.append, threads)
     best = max(found, key=lambda solution: solution.log_likelihood)  # the first of equal ones
     names = found[0].history.columns
     best.history = History(**{name: np.concatenate([one.history[name] for one in found]) for name in names})

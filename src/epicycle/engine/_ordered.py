@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
@@ -17,18 +17,22 @@ _inside = threading.local()  # .busy: this thread is working on a piece already
 
 
 def in_order(
-    pieces: Iterator[Piece], work: Callable[[Piece], Result], consume: Callable[[Result], None], threads: int
+    pieces: Iterable[Piece], work: Callable[[Piece], Result], consume: Callable[[Result], None] | None, threads: int
 ) -> None:
     """``consume(work(piece))`` for every piece: work on `threads` threads, consume one at a time and in order.
 
-    The caller's thread is one of them. At most ``2 * threads`` results are alive. A call from inside `work` runs on its
-    thread alone. The first exception, be it of `pieces`, `work`, `consume` or an interrupt of the caller, drops what is
-    not yet started, lets what is running end, and propagates.
+    Without `consume` the work itself writes where its results belong. The caller's thread is one of them. At most
+    ``2 * threads`` results are alive. A call from inside `work` runs on its thread alone. The first exception, be it of
+    `pieces`, `work`, `consume` or an interrupt of the caller, drops what is not yet started, lets what is running end,
+    and propagates.
     """
     # Nested calls run on their own thread: waiting for the pool inside the pool could wait for ever.
     if threads <= 1 or getattr(_inside, "busy", False):
         for piece in pieces:
-            consume(work(piece))
+            if consume is None:
+                work(piece)
+            else:
+                consume(work(piece))
         return
     # Twice as many results as threads: a slow piece does not stop the others, and memory stays bounded.
     shared = _Line(pieces, work, consume, 2 * threads)
@@ -65,9 +69,13 @@ class _Line(Generic[Piece, Result]):
     """Pieces handed out in order, results handed in in any order, consumed in order by whichever thread is there."""
 
     def __init__(
-        self, pieces: Iterator[Piece], work: Callable[[Piece], Result], consume: Callable[[Result], None], window: int
+        self,
+        pieces: Iterable[Piece],
+        work: Callable[[Piece], Result],
+        consume: Callable[[Result], None] | None,
+        window: int,
     ) -> None:
-        self.pieces, self.work, self.consume, self.window = pieces, work, consume, window
+        self.pieces, self.work, self.consume, self.window = iter(pieces), work, consume, window
         self.changed = threading.Condition()
         self.drawing = threading.Lock()  # the iterator is advanced by one thread at a time
         self.drawn = 0
@@ -124,7 +132,8 @@ class _Line(Generic[Piece, Result]):
                     return
                 result = self.results.pop(self.consumed)
             # Outside the lock: adding up large states takes long, and others hand in meanwhile.
-            self.consume(result)
+            if self.consume is not None:
+                self.consume(result)
             with self.changed:
                 self.consumed += 1
                 self.changed.notify_all()

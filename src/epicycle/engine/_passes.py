@@ -68,7 +68,7 @@ def _run(work: Callable[[Batch], Any], data: Data, consume: Callable[[Any], None
                 consume(work(data.block(0)))
                 return
             threads = min(n_threads(float("inf"), n_jobs), data.n_blocks)
-            in_order(iter(range(data.n_blocks)), lambda i: work(data.block(i)), consume, threads)
+            in_order(range(data.n_blocks), lambda i: work(data.block(i)), consume, threads)
         elif isinstance(data, ScanData):
             with closing(data.raw()) as raw:
                 in_order(raw, lambda rows: work(data.assemble(rows)), consume, n_threads(float("inf"), n_jobs))

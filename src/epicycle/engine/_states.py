@@ -82,7 +82,7 @@ class _LocalStates(States):
         together = zip(self.states, *(other.states for other in beside), strict=True)
         with single_threaded_blas():
             threads = min(n_threads(float("inf"), self.n_jobs), len(self.states))
-            in_order(iter(together), lambda states: _apply(*states, job=job), consume, threads)
+            in_order(together, lambda states: _apply(*states, job=job), consume, threads)
 
 
 class _ClusterStates(States):

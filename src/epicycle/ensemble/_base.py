@@ -110,7 +110,7 @@ class Ensemble(MetaEstimatorMixin, Estimator, ABC):  # type: ignore[misc]  # the
                 return work(i)
 
         threads = 1 if self.n_jobs is None else n_threads(float("inf"), self.n_jobs)
-        in_order(iter(range(n)), on_thread, consume, min(threads, n))
+        in_order(range(n), on_thread, consume, min(threads, n))
 
     def _fit_members(
         self, n: int, work: Callable[[int], tuple[Any, Any]], attributes: Callable[[list[Any]], dict[str, Any]]

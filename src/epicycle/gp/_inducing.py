@@ -159,7 +159,7 @@ class InducingLikelihood:
             nonlocal B, VR, missing
             B, VR, missing = B + found[0], VR + found[1], missing + found[2]
 
-        in_order(iter(self._blocks()), work, add, self.threads)
+        in_order(self._blocks(), work, add, self.threads)
         try:
             LB = np.linalg.cholesky(B)
         except np.linalg.LinAlgError:
@@ -229,7 +229,7 @@ class InducingLikelihood:
             nonlocal total, by_noise
             total, by_noise = total + found[0], by_noise + found[1]
 
-        in_order(iter(self._blocks()), work, add, self.threads)
+        in_order(self._blocks(), work, add, self.threads)
         if self.model.noise_bounds is None:
             return p.value, total
         return p.value, np.append(total, (by_noise + obs.log_constant(p.model.noise)[1]) * p.model.noise)

@@ -87,7 +87,7 @@ class CovarianceOperator:
             part = slice(start, min(start + rows, self.n))
             out[part] += self.kernel.block(self.A.take(part), self.A) @ U
 
-        in_order(iter(range(0, self.n, rows)), work, lambda _done: None, self.threads)
+        in_order(range(0, self.n, rows), work, None, self.threads)
         return np.asarray(out)
 
     def precondition(self, U: np.ndarray) -> np.ndarray:

@@ -257,7 +257,7 @@ class SoftmaxLaplace(ExactLaplace):
                 if i != j:
                     mine[j, i] = T.T
 
-            inverse_tiles(inverted(found, self.threads), place, lambda _done: None, self.threads)
+            inverse_tiles(inverted(found, self.threads), place, None, self.threads)
         M = scipy.linalg.cholesky(E.sum(axis=0), lower=True, check_finite=False)
         return SoftmaxBlocks(E, M, log_det + 2 * float(np.log(np.diagonal(M)).sum()))
 

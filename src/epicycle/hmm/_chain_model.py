@@ -38,7 +38,7 @@ class ChainModel(LatentModel):
         def work(block: slice) -> Any:
             return self.emission.log_density(X[block], parameters, out[block])
 
-        in_order(iter(_blocks(len(X))), work, kept.append, self._threads(X, n_jobs))
+        in_order(_blocks(len(X)), work, kept.append, self._threads(X, n_jobs))
         return out, kept
 
     def expectation(self, data: Any, parameters: Parameters, n_jobs: int | None = None) -> Expectation:
@@ -60,7 +60,7 @@ class ChainModel(LatentModel):
         def add(part: tuple[Any, ...]) -> None:
             total[:] = [a + b for a, b in zip(total, part, strict=True)] if total else part
 
-        in_order(iter(enumerate(_blocks(len(X)))), work, add, self._threads(X, n_jobs))
+        in_order(enumerate(_blocks(len(X))), work, add, self._threads(X, n_jobs))
         weight = sequences.weight
         value = found.log_likelihood.sum() if weight is None else weight @ found.log_likelihood
         return Expectation(float(value), (found.start, found.transition, tuple(total)), sequences.total_weight)

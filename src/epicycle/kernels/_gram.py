@@ -47,7 +47,7 @@ def gram_matrix(kernel: Kernel, A: Any, dtype: np.dtype[Any], n_jobs: int | None
     starts = range(0, n, size)
     with single_threaded_blas():
         # The longest rows of tiles first, so that the threads end together.
-        in_order(iter(reversed(starts)), work, lambda _done: None, min(len(starts), n_threads(20.0 * n * n, n_jobs)))
+        in_order(reversed(starts), work, None, min(len(starts), n_threads(20.0 * n * n, n_jobs)))
     return K
 
 
@@ -62,7 +62,7 @@ def cross_matrix(kernel: Kernel, A: Any, B: Any, dtype: np.dtype[Any], n_jobs: i
         K[start : start + rows] = kernel.block(A.take(slice(start, min(start + rows, n))), B)
 
     with single_threaded_blas():
-        in_order(iter(range(0, n, rows)), work, lambda _done: None, n_threads(20.0 * n * m, n_jobs))
+        in_order(range(0, n, rows), work, None, n_threads(20.0 * n * m, n_jobs))
     return K
 
 

@@ -59,10 +59,8 @@ def as_kernel(kernel: Any, gamma: float | None, degree: float, coef0: float, n_c
     """
     if isinstance(kernel, Kernel):
         return kernel
-    if is_scikit_learn_kernel(kernel):
-        return ScikitLearnKernel(kernel)
     if not isinstance(kernel, str):
-        return FunctionKernel(kernel)
+        return ScikitLearnKernel(kernel) if is_scikit_learn_kernel(kernel) else FunctionKernel(kernel)
     if kernel in SCIKIT_LEARN_NAMES:
         return named_kernel(kernel)
     if gamma is None:

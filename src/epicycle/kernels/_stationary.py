@@ -64,9 +64,8 @@ class Radial(LeafKernel):
     accepts_sparse: ClassVar[bool] = True
     length_scale: float | tuple[float, ...]
 
-    @abstractmethod
-    def _kind(self) -> tuple[int, float]:
-        """Number of the function in the native code, and its parameter."""
+    #: Number of the function in the native code, and its parameter.
+    _kind: tuple[int, float]
 
     @abstractmethod
     def _slope(self, s: Array) -> Array:
@@ -80,7 +79,7 @@ class Radial(LeafKernel):
         return prepared_vectors(X, like, centre=True, scale=np.asarray(scale) if isinstance(scale, tuple) else scale)
 
     def block(self, A: Vectors, B: Vectors) -> Array:
-        return radial(A, B, *self._kind())
+        return radial(A, B, *self._kind)
 
     def prepared_diagonal(self, A: Vectors) -> Array:
         return np.ones(A.n_rows)
@@ -153,9 +152,7 @@ class Gaussian(Radial):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("length_scale",)
-
-    def _kind(self) -> tuple[int, float]:
-        return GAUSSIAN, 0.0
+    _kind = (GAUSSIAN, 0.0)
 
     def _slope(self, s: Array) -> Array:
         return np.exp(-0.5 * s)
@@ -195,7 +192,8 @@ class Matern(Radial):
         self._set(nu=float(self.nu))
         super().__post_init__()
 
-    def _kind(self) -> tuple[int, float]:
+    @property
+    def _kind(self) -> tuple[int, float]:  # type: ignore[override]  # depends on nu
         return {0.5: MATERN12, 1.5: MATERN32, 2.5: MATERN52}[self.nu], 0.0
 
     def _slope(self, s: Array) -> Array:
@@ -246,7 +244,8 @@ class RationalQuadratic(Radial):
         self._set(alpha=float(self.alpha))
         super().__post_init__()
 
-    def _kind(self) -> tuple[int, float]:
+    @property
+    def _kind(self) -> tuple[int, float]:  # type: ignore[override]  # depends on alpha
         return RATIONAL, self.alpha
 
     def _slope(self, s: Array) -> Array:

@@ -96,7 +96,7 @@ def factor(S: np.ndarray, threads: int) -> Factor:
                 P = P - S[rows, :start] @ before.T
             S[rows, start:stop] = P @ inverse.T
 
-        in_order(iter(range(stop, n, _ROWS)), panel, lambda _done: None, threads)
+        in_order(range(stop, n, _ROWS), panel, None, threads)
     return Factor(S, inverses)
 
 
@@ -128,12 +128,15 @@ def inverted(found: Factor, threads: int) -> np.ndarray:
             step = L[start:stop, first:start] @ out[first:start, first:last]
             np.matmul(-found.inverses[start // _PANEL], step, out=out[start:stop, first:last])
 
-    in_order(iter(range(0, n, _PANEL)), work, lambda _done: None, threads)
+    in_order(range(0, n, _PANEL), work, None, threads)
     return out
 
 
 def inverse_tiles(
-    inverse: np.ndarray, work: Callable[[slice, slice, np.ndarray], Any], consume: Callable[[Any], None], threads: int
+    inverse: np.ndarray,
+    work: Callable[[slice, slice, np.ndarray], Any],
+    consume: Callable[[Any], None] | None,
+    threads: int,
 ) -> None:
     """``consume(work(I, J, T))`` for the tiles T = (S^-1)_IJ with I >= J of S = L L', from L^-1, in a fixed order."""
     n = len(inverse)

@@ -196,7 +196,7 @@ def subtract_product(W: np.ndarray, V: np.ndarray, C: np.ndarray, n_jobs: int | 
     def work(rows: slice) -> None:
         W[rows] -= V[rows] @ C
 
-    in_order(iter(_blocks(len(W))), work, lambda _: None, n_threads(float(V.size) * C.shape[1], n_jobs))
+    in_order(_blocks(len(W)), work, None, n_threads(float(V.size) * C.shape[1], n_jobs))
 
 
 def right_product(V: np.ndarray, U: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
@@ -206,5 +206,5 @@ def right_product(V: np.ndarray, U: np.ndarray, n_jobs: int | None = None) -> np
     def work(rows: slice) -> None:
         np.matmul(V[rows], U, out=out[rows])
 
-    in_order(iter(_blocks(len(V))), work, lambda _: None, n_threads(float(V.size) * U.shape[1], n_jobs))
+    in_order(_blocks(len(V)), work, None, n_threads(float(V.size) * U.shape[1], n_jobs))
     return out

@@ -29,7 +29,7 @@ def matrix_product(K: np.ndarray, C: np.ndarray, threads: int) -> np.ndarray:
     def work(start: int) -> None:
         np.matmul(K[start : start + _ROWS], C, out=out[start : start + _ROWS])
 
-    in_order(iter(range(0, n, _ROWS)), work, lambda _done: None, threads)
+    in_order(range(0, n, _ROWS), work, None, threads)
     return out
 
 
@@ -107,7 +107,7 @@ def _bound(K: np.ndarray, threads: int) -> float:
     def work(start: int) -> float:
         return float(np.abs(K[start : start + _ROWS]).sum(axis=1).max())
 
-    in_order(iter(range(0, len(K), _ROWS)), work, sums.append, threads)
+    in_order(range(0, len(K), _ROWS), work, sums.append, threads)
     return max(sums)
 
 
@@ -118,7 +118,7 @@ def _factored(K: np.ndarray, diagonal: np.ndarray, dtype: type, threads: int) ->
         stop = min(start + _ROWS, len(K))
         S[start:stop, :stop] = K[start:stop, :stop]
 
-    in_order(iter(range(0, len(K), _ROWS)), copy, lambda _done: None, threads)
+    in_order(range(0, len(K), _ROWS), copy, None, threads)
     index = np.arange(len(K))
     S[index, index] += diagonal.astype(dtype)
     return factor(S, threads)

@@ -148,7 +148,7 @@ class OneVsRest(MetaEstimatorMixin, ClassifierMixin, Estimator):  # type: ignore
         # Around the threads, not inside them: what catch_warnings changes belongs to the whole process.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SklearnConvergenceWarning)
-            in_order(iter(range(len(targets))), work, consume, threads)
+            in_order(range(len(targets)), work, consume, threads)
         self.estimators_ = parts
         self._collect(seconds)
         return self

@@ -168,7 +168,7 @@ def pairwise_distances(
         out[start : start + step] = distances.block(slice(start, min(start + step, n)))
 
     threads = n_threads(float(n) * m * A.shape[1], n_jobs) if distances.in_threads else 1
-    in_order(iter(range(0, n, step)), work, lambda _done: None, threads)
+    in_order(range(0, n, step), work, None, threads)
     if Y is None and not callable(metric):
         np.fill_diagonal(out, 0.0)
     return out

@@ -234,5 +234,5 @@ def _in_blocks(
 
     step = max(1, min(1024, _BLOCK // (n + k)))
     threads = n_threads(float(len(drawn)) * n, n_jobs) if distances is None or distances.in_threads else 1
-    in_order(iter(range(0, len(drawn), step)), work, lambda _done: None, threads)
+    in_order(range(0, len(drawn), step), work, None, threads)
     return own, other

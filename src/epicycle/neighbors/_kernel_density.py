@@ -252,7 +252,7 @@ class KernelDensity(Estimator):
 
         step = max(1, min(_QUERIES, (1 << 21) // len(X)))
         threads = n_threads(_OPERATIONS * len(Q) * self.X_fit_.size, self.n_jobs) if in_threads else 1
-        in_order(iter(range(0, len(Q), step)), work, lambda _done: None, threads)
+        in_order(range(0, len(Q), step), work, None, threads)
         return out
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -115,7 +115,7 @@ def run_all(
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", EpicycleWarning)  # about coefficients of models that are dropped
-        in_order(iter(pieces), work, keep, min(n_threads(float("inf"), n_jobs), max(len(pieces), 1)))
+        in_order(pieces, work, keep, min(n_threads(float("inf"), n_jobs), max(len(pieces), 1)))
     for message in {(w.category, str(w.message)): w for w in caught}.values():
         warnings.warn_explicit(message.message, message.category, message.filename, message.lineno)
     return results

@@ -60,7 +60,7 @@ def brute_force(X: Any, Q: Any, k: int, metric: Metric, n_jobs: int | None) -> F
 
     width = X.nnz / X.shape[0] if sp.issparse(X) else X.shape[1]
     with single_threaded_blas():
-        in_order(iter(range(0, n, step)), work, lambda _done: None, n_threads(float(n) * X.shape[0] * width, n_jobs))
+        in_order(range(0, n, step), work, None, n_threads(float(n) * X.shape[0] * width, n_jobs))
     return metric.from_native(distances), rows
 
 

@@ -56,7 +56,7 @@ class Pairs(ABC):
         """Call `work` for slices of all rows, in several threads where that pays."""
         threads = n_threads(float(self.n) ** 2 * self.X.shape[1], n_jobs) if self.in_threads else 1
         with single_threaded_blas():
-            in_order(self.spans(), work, lambda _done: None, threads)
+            in_order(self.spans(), work, None, threads)
 
 
 class NativePairs(Pairs):

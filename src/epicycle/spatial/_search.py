@@ -84,7 +84,7 @@ def _over_queries(X: Any, n: int, work: Callable[[tuple[int, int]], None], n_job
     """Blocks of the n queries, whose distances to all rows of X stay small."""
     step = max(1, min(QUERIES, (1 << 21) // max(int(X.shape[0]), 1)))
     spans = ((start, min(start + step, n)) for start in range(0, n, step))
-    in_order(spans, work, lambda _done: None, n_threads(float(n) * X.shape[0] * X.shape[1], n_jobs))
+    in_order(spans, work, None, n_threads(float(n) * X.shape[0] * X.shape[1], n_jobs))
 
 
 def power_overflows(X: Any, Q: Any, metric: Metric) -> bool:

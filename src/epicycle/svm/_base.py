@@ -208,7 +208,7 @@ converged_ : bool""",
 
     def _solve(self, fit: Fit) -> tuple[list[Solved | None], History]:
         """(solutions of the problems of a fit, None for those after a callback has stopped the fit; history)."""
-        entries, prepared = self.kernel_, self.kernel_.prepare(self._centred(self._dense_if_small(fit.rows)))
+        entries, prepared = self.kernel_, self.kernel_.prepare(self._rows_to_solve(fit.rows))
         nbytes = self.cache_size * 2.0**20
         if self._is_whole_function() and 8.0 * prepared.n_rows**2 <= max(nbytes, _WHOLE_BYTES):
             n, place = fit.distinct()
@@ -284,13 +284,14 @@ converged_ : bool""",
         kernel = self.kernel_
         return isinstance(kernel, FunctionKernel) and not isinstance(self.kernel, Kernel) and not kernel.pairwise
 
-    def _dense_if_small(self, rows: Any) -> Any:
-        """Sparse rows as dense ones where they are few; a Python function gets them as they are."""
-        small = sp.issparse(rows) and 8.0 * rows.shape[0] * rows.shape[1] <= _DENSE_BYTES
-        return rows.toarray() if small and not isinstance(self.kernel_, FunctionKernel) else rows
+    def _rows_to_solve(self, rows: Any) -> Any:
+        """The rows as the solver sees them.
 
-    def _centred(self, rows: Any) -> Any:
-        """Rows about a point near their mean for a linear function with a constant, which does not change by it."""
+        Few sparse rows are made dense, except for a Python function, which gets them as they are. For a linear
+        function with a constant, which does not change by it, rows are taken about a point near their mean.
+        """
+        if sp.issparse(rows) and not isinstance(self.kernel_, FunctionKernel):
+            rows = rows.toarray() if 8.0 * rows.shape[0] * rows.shape[1] <= _DENSE_BYTES else rows
         self._shift_ = None
         linear = isinstance(self.kernel_, Linear) and self._has_constant
         if not linear or sp.issparse(rows) or getattr(self, "solver", "smo") != "smo":
@@ -363,6 +364,8 @@ converged_ : bool""",
             Solution(np.zeros(1), value, history, certificate, history.n_iter, reason, message=message, state=state)
         )
         self.fit_status_ = 0 if self.converged_ else 1
+        if fit.coded is not None:  # classifiers count the steps of each function, as LIBSVM does
+            self.n_iter_ = np.array([0 if s is None else s.steps for s in solutions], dtype=np.int32)  # type: ignore[assignment]
 
     def _keep_support(self, fit: Fit, support: Array, columns: Array, intercepts: Array) -> None:
         """Keep the rows with a coefficient, `columns` (n_support, n_functions) of them, and the constants."""

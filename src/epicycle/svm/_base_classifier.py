@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
-from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain
 from epicycle.core._random import seed_of, stream
 from epicycle.core._settings import config
@@ -169,26 +168,19 @@ intercept_ : ndarray of shape (n_functions,)""",
         columns = columns[support]
         self.n_support_ = np.bincount(coded[support], minlength=len(self.classes_)).astype(np.int32)
         self._keep_support(fit, support, columns, intercepts)
-        self.dual_coef_ = self._like_rows(fit, self._dual_coef(columns, coded[support]))
+        # Signed coefficients: of a row those of the pairs that its class is in, one for each other class.
+        K = len(self.classes_)
+        by_pairs = np.ascontiguousarray(columns.T)
+        if K > 2 and self.multi_class == "ovo":
+            by_pairs = np.zeros((K - 1, len(columns)))
+            for k, (i, j) in enumerate(self._functions()):
+                mine, other = coded[support] == i, coded[support] == j
+                by_pairs[j - 1, mine] = columns[mine, k]
+                by_pairs[i, other] = columns[other, k]
+        self.dual_coef_ = self._like_rows(fit, by_pairs)
         self.weight_norm_ = norms
         with np.errstate(divide="ignore"):
             self.geometric_margin_ = 1 / norms
-
-    def _certify(self, fit: Fit, solutions: Sequence[Solved | None], history: History) -> None:
-        super()._certify(fit, solutions, history)
-        self.n_iter_ = np.array([0 if s is None else s.steps for s in solutions], dtype=np.int32)  # type: ignore[assignment]
-
-    def _dual_coef(self, columns: Array, coded: Array) -> Array:
-        """Signed coefficients, (n_classes - 1, n_support) for pairs: of a row those of the pairs of its class."""
-        K = len(self.classes_)
-        if K == 2 or self.multi_class == "ovr":
-            return np.ascontiguousarray(columns.T)
-        out = np.zeros((K - 1, len(columns)))
-        for k, (i, j) in enumerate(self._functions()):
-            mine, other = coded == i, coded == j
-            out[j - 1, mine] = columns[mine, k]
-            out[i, other] = columns[other, k]
-        return out
 
     # ------------------------------------------------------------------------------------------- prediction
 

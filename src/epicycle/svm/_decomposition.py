@@ -114,7 +114,14 @@ class Decomposition:
         self.diagonal = rows.diagonal if self.ridge is None else rows.diagonal + self.ridge
         self.scale = float(max(rows.diagonal.max(), 0.0))
         self.largest = float(np.abs(problem.z).max())
-        _require_products(self.b, self.scale)
+        size = float(np.abs(self.b).sum())
+        with np.errstate(over="ignore"):
+            square = self.scale * np.square(size)  # |f|^2 at the most
+        if not square < _LARGEST_SQUARE:
+            raise DataError(
+                f"C, sample_weight: coefficients that add up to {size:.1e} with kernel values up to {self.scale:.1e} "
+                "make squares that overflow; expected a smaller C, or smaller weights"
+            )
         f = rows.scores(self.b) if self.b.any() else np.zeros(n)
         self.v = problem.slopes(self.b, f)
         self.exact = True
@@ -315,17 +322,6 @@ class Decomposition:
             self.violation = self.problem.violation(self.up, self.low)
         else:  # which rounding could do
             self.b, self.v = before, v
-
-
-def _require_products(b: Array, scale: float) -> None:
-    """Refuse a start at which |f|^2 is beyond floating point."""
-    with np.errstate(over="ignore"):
-        square = scale * np.square(np.abs(b).sum())
-    if not square < _LARGEST_SQUARE:
-        raise DataError(
-            f"C, sample_weight: coefficients that add up to {np.abs(b).sum():.1e} with kernel values up to {scale:.1e} "
-            "make squares that overflow; expected a smaller C, or smaller weights"
-        )
 
 
 def _first(values: Array, count: int) -> Array:

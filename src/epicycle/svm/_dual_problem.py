@@ -114,15 +114,6 @@ class DualProblem:
             value += 0.5 * float(self.ridge @ (b * b))
         return value + self.epsilon * float(np.abs(b).sum())
 
-    def _losses(self, r: Array) -> float:
-        """sum_t h_t(r_t)."""
-        if self.ridge is not None:  # one of the bounds is zero, the other infinite
-            reach = np.where(self.hi > 0, np.maximum(r, 0.0), np.minimum(r, 0.0))
-            return float(np.sum(reach * reach / (2 * self.ridge)))
-        # Infinite bounds are constraints, which the constants keep.
-        hi, lo = (np.where(np.isinf(end), 0.0, end) for end in (self.hi, self.lo))
-        return float(np.sum(np.maximum(np.maximum(hi * (r - self.epsilon), lo * (r + self.epsilon)), 0.0)))
-
     def _feasible(self, v: Array, constants: Array) -> tuple[Array, float]:
         """The constants nearest to these for which P is finite, and x: by how much the tube has to grow for it."""
         least = np.where(np.isinf(self.hi), v - self.epsilon, -np.inf)
@@ -163,9 +154,15 @@ class DualProblem:
         if hard:
             feasible, excess = self._feasible(self.z - f, constants)
         c = feasible[0] if self.group is None else feasible[self.group]
-        square = float(b @ f)
+        square, r = float(b @ f), self.z - f - c
         value = self.objective(b, f)
-        primal = 0.5 * square + self._losses(self.z - f - c) + float(feasible @ self.totals)
+        if self.ridge is not None:  # one of the bounds is zero, the other infinite
+            reach = np.where(self.hi > 0, np.maximum(r, 0.0), np.minimum(r, 0.0))
+            losses = reach * reach / (2 * self.ridge)
+        else:  # infinite bounds are constraints, which the constants keep
+            hi, lo = (np.where(np.isinf(end), 0.0, end) for end in (self.hi, self.lo))
+            losses = np.maximum(np.maximum(hi * (r - self.epsilon), lo * (r + self.epsilon)), 0.0)
+        primal = 0.5 * square + float(np.sum(losses)) + float(feasible @ self.totals)
         primal += excess * float(np.abs(b).sum()) if excess > 0 else 0.0
         if self.stretches:
             primal = min(np.inf if hard else primal, self._stretched(square, self.z * (f + c)))

@@ -148,7 +148,7 @@ class CachedRows(KernelRows):
                 self.K[places, columns] = self._tile(rows, columns)
 
         starts = range(0, self.n, _TILE)
-        in_order(iter(starts), work, lambda _done: None, n_threads(50.0 * len(rows) * self.n, self.n_jobs))
+        in_order(starts, work, None, n_threads(50.0 * len(rows) * self.n, self.n_jobs))
         return places
 
     def _tile(self, rows: Array, columns: Any) -> Array:
@@ -171,7 +171,7 @@ class CachedRows(KernelRows):
             f[start:stop] = self.kernel.block(self.prepared.take(slice(start, stop)), B) @ c
 
         threads = n_threads(50.0 * len(support) * self.n, self.n_jobs)
-        in_order(iter(range(0, self.n, rows)), work, lambda _done: None, threads)
+        in_order(range(0, self.n, rows), work, None, threads)
         return f
 
 
@@ -223,7 +223,7 @@ def _add_rows(K: Array, rows: Array, coefficients: Array, out: Array, n_jobs: in
     if threads <= 1:
         _native.svm.add_rows(K, rows, coefficients, 0, n, out)
     else:
-        in_order(iter(range(0, n, step)), work, lambda _done: None, threads)
+        in_order(range(0, n, step), work, None, threads)
 
 
 def kernel_rows(kernel: Kernel, prepared: Any, nbytes: float, n_jobs: int | None) -> KernelRows:
@@ -272,7 +272,7 @@ class PairMatrices:
         if all(size == n for size in sizes):
             rows = kernel_rows(self.kernel, self.prepared, self.nbytes, self.n_jobs)
             threads = n_threads(np.inf, self.n_jobs) if isinstance(rows, WholeMatrix) and len(subsets) > 1 else 1
-            in_order(iter(range(len(subsets))), lambda k: work(k, rows), consume, min(threads, len(subsets)))
+            in_order(range(len(subsets)), lambda k: work(k, rows), consume, min(threads, len(subsets)))
             return
         largest = 8.0 * max(sizes) ** 2
         if self.lazy and max(sizes) > _LAZY_ROWS and largest / 2 <= self.nbytes:
@@ -312,7 +312,7 @@ class PairMatrices:
 
     def _run(self, count: int, one: Callable[[int], Any], consume: Callable[[Any], None], at_once: float) -> None:
         threads = max(1, min(n_threads(np.inf, self.n_jobs), int(at_once), count))
-        in_order(iter(range(count)), one, consume, threads)
+        in_order(range(count), one, consume, threads)
 
     def _gram(self, rows: Array) -> Array:
         return gram_matrix(self.kernel, self.prepared.take(rows), np.dtype(np.float64), self.n_jobs)

@@ -103,7 +103,7 @@ def rademacher(
         return float(np.mean(epsilon * model.fit(X, epsilon.astype(np.int64)).predict(X)))
 
     scores: list[float] = []
-    in_order(iter(range(count("n_flips", n_flips, low=2))), score, scores.append, max(1, n_jobs or 1))
+    in_order(range(count("n_flips", n_flips, low=2)), score, scores.append, max(1, n_jobs or 1))
     values = np.array(scores)
     pairs = values[: len(values) // 2 * 2].reshape(-1, 2).mean(axis=1)
     error = float(pairs.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else np.inf

@@ -141,7 +141,7 @@ def bin_edges(
         ]
 
     threads = n_threads((X.shape[0] if rows is None else len(rows)) * X.shape[1] * 8.0, n_jobs)
-    in_order(iter(range(0, data.n_features, _COLUMNS_AT_ONCE)), work, edges.extend, threads)
+    in_order(range(0, data.n_features, _COLUMNS_AT_ONCE), work, edges.extend, threads)
     return edges
 
 

@@ -187,5 +187,5 @@ def cross_fitted(parts: Sequence[Nuisance], study: Study, folds: np.ndarray, n_j
             run((j, k), n_jobs)
     if side_by_side:
         each = max(1, threads // len(together))
-        in_order(iter(together), lambda task: run(task, each), lambda _: None, min(threads, len(together)))
+        in_order(together, lambda task: run(task, each), None, min(threads, len(together)))
     return out

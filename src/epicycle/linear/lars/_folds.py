@@ -88,5 +88,5 @@ def _in_memory(data: ArrayData, fold: Fold, centre: bool, trace: Trace) -> FoldP
 
 def _on_threads(work: Callable[[int], FoldPath], n_folds: int, n_jobs: int | None) -> list[FoldPath]:
     found: list[FoldPath] = []
-    in_order(iter(range(n_folds)), work, found.append, min(n_threads(float("inf"), n_jobs), n_folds))
+    in_order(range(n_folds), work, found.append, min(n_threads(float("inf"), n_jobs), n_folds))
     return found

@@ -52,7 +52,7 @@ def gathered_errors(
         errors[g, :, f] = error
         failures[0] += failed
 
-    in_order(iter(pieces), work, consume, min(n_threads(float("inf"), n_jobs), len(pieces)))
+    in_order(pieces, work, consume, min(n_threads(float("inf"), n_jobs), len(pieces)))
     return errors, failures[0]
 
 

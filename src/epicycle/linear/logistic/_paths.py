@@ -95,7 +95,7 @@ def fold_paths(data: Data, folds: Sequence[Fold], settings: PathSettings, score:
         failed[0] += int(np.count_nonzero(~converged))
 
     at_once = min(n_threads(float("inf"), n_jobs), len(pieces)) if isinstance(data, ArrayData) else 1
-    in_order(iter(pieces), work, consume, at_once)
+    in_order(pieces, work, consume, at_once)
     return Paths(params, scores, gaps, n_iter, failed[0])
 
 

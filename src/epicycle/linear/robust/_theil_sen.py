@@ -215,7 +215,7 @@ def fits_to(data: ArrayData, subsets: np.ndarray, intercept: bool, n_jobs: int |
             ]
 
     threads = n_threads(20.0 * len(subsets) * size * d * min(size, d), n_jobs)
-    in_order(iter(range(0, len(subsets), step)), work, lambda _: None, threads)
+    in_order(range(0, len(subsets), step), work, None, threads)
     return points[np.isfinite(points).all(axis=1)]
 
 

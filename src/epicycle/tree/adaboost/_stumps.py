@@ -65,7 +65,7 @@ class SortedColumns:
         self.X, self.n_jobs = X, n_jobs
         sorted_columns: list[tuple[np.ndarray, int, int]] = []
         threads = n_threads(float(X.shape[0]) * X.shape[1] * 20, n_jobs)
-        in_order(iter(range(X.shape[1])), self._sorted, sorted_columns.append, threads)
+        in_order(range(X.shape[1]), self._sorted, sorted_columns.append, threads)
         entries, zeros, missing = zip(*sorted_columns, strict=True)
         self.entries = np.concatenate(entries)
         self.begin = np.concatenate([[0], np.cumsum([len(e) for e in entries])]).astype(np.int64)
@@ -96,7 +96,7 @@ class SortedColumns:
             self.bin_end[j, : len(ends)] = ends
             self.n_bins[j] = len(ends)
 
-        in_order(iter(range(p)), work, lambda _: None, n_threads(20.0 * n * p, self.n_jobs))
+        in_order(range(p), work, None, n_threads(20.0 * n * p, self.n_jobs))
 
     def _sorted(self, j: int) -> tuple[np.ndarray, int, int]:
         X = self.X

@@ -96,7 +96,7 @@ def permutation_rises(
         return _rises_of_tree(tree_of(forest, t, two_classes=False), X[rows], y[rows], row_losses, n_repeats, seed, t)
 
     T = n_trees(forest)
-    in_order(iter(range(T)), work, rises.append, n_threads(WORK_PER_CELL * X.size * T, n_jobs))
+    in_order(range(T), work, rises.append, n_threads(WORK_PER_CELL * X.size * T, n_jobs))
     table = np.array(rises)
     return np.asarray(table[~np.isnan(table).any(axis=1)])
 

@@ -14,10 +14,10 @@ import numpy as np
 from epicycle import rl
 from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder, write_folder
-from epicycle.cli._play_episode import RandomAgent, small_world, watched_episode
-from epicycle.cli._play_setup import agent_class, agent_settings, environment_named
 from epicycle.cli._report import files_of
 from epicycle.cli._train import default_folder
+from epicycle.cli.play._episode import RandomAgent, small_world, watched_episode
+from epicycle.cli.play._setup import agent_class, agent_settings, environment_named
 from epicycle.core._exceptions import ConvergenceWarning, EpicycleError
 from epicycle.report._plain import plain
 from epicycle.rl._evaluation import Evaluation, evaluate
