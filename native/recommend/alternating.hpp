@@ -126,38 +126,67 @@ EPICYCLE_CLONES inline void solve_factorised(const Eight *A, const Eight *invers
     }
 }
 
-// The factors of the partners, padded to whole panels.
+// Whether a tile of the products of k factors has room for two columns more, which then cost nothing.
+constexpr bool has_room(std::size_t k) { return k % 8 >= 1 && k % 8 <= 6; }
+
+// The factors of the partners, padded to whole vectors, with the bias behind them where there is room.
 struct PaddedPartners {
     std::vector<double, CacheAligned<double>> rows;
     std::size_t ld;
 
     PaddedPartners(const Partners &p, std::size_t n, int threads)
-        : rows(n * panels(p.k) * PANEL), ld(panels(p.k) * PANEL) {
+        : rows(n * ((p.k + 7) / 8 * 8)), ld((p.k + 7) / 8 * 8) {
+        const std::size_t kept = has_room(p.k) ? p.d() : p.k;
 #pragma omp parallel for num_threads(threads) schedule(static) if (n * ld > 1000000)
-        for (std::size_t i = 0; i < n; ++i) std::copy_n(p.values + i * p.d(), p.k, rows.data() + i * ld);
+        for (std::size_t i = 0; i < n; ++i) std::copy_n(p.values + i * p.d(), kept, rows.data() + i * ld);
+    }
+    EPICYCLE_INLINE const double *row(std::int32_t i) const { return rows.data() + static_cast<std::size_t>(i) * ld; }
+    EPICYCLE_INLINE void prefetch(std::int32_t i) const {
+        for (std::size_t m = 0; m < ld; m += 8) __builtin_prefetch(row(i) + m);
     }
 };
 
+constexpr std::size_t AHEAD = 6;  // entries whose partners are prefetched
+
+// Copies a padded row into panels that begin at `to`, times its root.
+EPICYCLE_INLINE void pack_row(const double *z, std::size_t ld, double root, double *to) {
+    Eight low, high;
+    std::size_t m = 0;
+    for (; m + PANEL <= ld; m += PANEL, to += ROWS * PANEL) {
+        std::memcpy(&low, z + m, sizeof low);
+        std::memcpy(&high, z + m + 8, sizeof high);
+        low *= root;
+        high *= root;
+        std::memcpy(to, &low, sizeof low);
+        std::memcpy(to + 8, &high, sizeof high);
+    }
+    if (m == ld) return;
+    std::memcpy(&low, z + m, sizeof low);
+    low *= root;
+    std::memcpy(to, &low, sizeof low);
+}
+
 // Copies the partners of n entries into panels, each times its root.
-EPICYCLE_CLONES inline void pack(const double *rows, std::size_t ld, const std::int32_t *at, const double *root,
+EPICYCLE_CLONES inline void pack(const PaddedPartners &partners, const std::int32_t *at, const double *root,
                                  std::size_t n, double *packed) {
-    constexpr std::size_t ahead = 6;
     for (std::size_t r = 0; r < n; ++r) {
-        const double *z = rows + static_cast<std::size_t>(at[r]) * ld;
-        if (r + ahead < n) {
-            const double *next = rows + static_cast<std::size_t>(at[r + ahead]) * ld;
-            for (std::size_t m = 0; m < ld; m += 8) __builtin_prefetch(next + m);
-        }
-        double *to = packed + r * PANEL;
-        for (std::size_t m = 0; m < ld; m += PANEL, to += ROWS * PANEL) {
-            Eight low, high;
-            std::memcpy(&low, z + m, sizeof low);
-            std::memcpy(&high, z + m + 8, sizeof high);
-            low *= root[r];
-            high *= root[r];
-            std::memcpy(to, &low, sizeof low);
-            std::memcpy(to + 8, &high, sizeof high);
-        }
+        if (r + AHEAD < n) partners.prefetch(at[r + AHEAD]);
+        pack_row(partners.row(at[r]), partners.ld, root[r], packed + r * PANEL);
+    }
+}
+
+// The same, and the roots of the weights and the targets times these as columns k and k + 1. `a` may be null.
+EPICYCLE_CLONES inline void pack_with_targets(const PaddedPartners &partners, const std::int32_t *at, const double *a,
+                                              const double *target, std::size_t n, std::size_t k, double biased,
+                                              double *packed) {
+    double *last = packed + k / PANEL * ROWS * PANEL + k % PANEL;
+    for (std::size_t r = 0; r < n; ++r) {
+        if (r + AHEAD < n) partners.prefetch(at[r + AHEAD]);
+        const double *z = partners.row(at[r]);
+        const double root = a ? std::sqrt(a[r]) : 1.0;
+        pack_row(z, partners.ld, root, packed + r * PANEL);
+        last[r * PANEL] = root;
+        last[r * PANEL + 1] = root * (target[r] - biased * z[k]);
     }
 }
 
@@ -205,8 +234,9 @@ void in_pieces_of_work(const Entries &e, std::size_t d, const Interrupt &interru
 // and its part of the objective after it.
 enum RowNumber : int { SIZE, SLOPE, VALUE, ROW_NUMBERS };
 
-// What the equations of a row are made of: second moments of its partners by panels, and beside them what the bias and
-// the right-hand side add, which would begin a panel of their own.
+// What the equations of a row are made of: second moments of its partners by panels, and what the bias and the
+// right-hand side add. Those are moments with two columns more, the roots of the weights and the targets times these,
+// where there is room, and sums beside them where the columns would begin a tile of their own.
 struct NormalEquations {
     using Aligned = std::vector<double, CacheAligned<double>>;
     std::size_t k, d, width;
@@ -223,20 +253,42 @@ struct NormalEquations {
         weight = total = squares = 0.0;
         for (std::int64_t from = e.start[u]; from < e.start[u + 1]; from += ROWS) {
             const auto n = static_cast<std::size_t>(std::min<std::int64_t>(ROWS, e.start[u + 1] - from));
-            for (std::size_t r = 0; r < n; ++r) {
-                const std::int64_t j = from + static_cast<std::int64_t>(r);
-                const double a = e.a(j), error = e.target[j] - partners.offset(e.at[j]);
-                root[r] = e.curvature ? std::sqrt(a) : 1.0;
-                t[r] = root[r] * error;
-                weight += a;
-                total += a * error;
-                squares += a * error * error;
-            }
-            if (k == 0) continue;
-            pack(padded.rows.data(), padded.ld, e.at + from, root.data(), n, block.packed.data());
-            syrk(block.packed.data(), n, k, c.data());
-            add_sums(block.packed.data(), n, width, root.data(), t.data(), sums.data(), b.data());
+            if (has_room(k))
+                moments_with_targets(e, padded, from, n, partners.bias);
+            else
+                moments_and_sums(e, partners, padded, from, n);
         }
+        if (!has_room(k)) return;
+        const double *of_roots = c.data() + k * width, *of_targets = of_roots + width;
+        std::copy_n(of_roots, k, sums.data());
+        std::copy_n(of_targets, k, b.data());
+        weight = of_roots[k], total = of_targets[k], squares = of_targets[k + 1];
+    }
+
+private:
+    void moments_with_targets(const Entries &e, const PaddedPartners &padded, std::int64_t from, std::size_t n,
+                              bool bias) {
+        double *packed = block.packed.data();
+        pack_with_targets(padded, e.at + from, e.curvature ? e.curvature + from : nullptr, e.target + from, n, k,
+                          bias ? 1.0 : 0.0, packed);
+        syrk(packed, n, k + 2, c.data());
+    }
+    void moments_and_sums(const Entries &e, const Partners &partners, const PaddedPartners &padded, std::int64_t from,
+                          std::size_t n) {
+        for (std::size_t r = 0; r < n; ++r) {
+            const std::int64_t j = from + static_cast<std::int64_t>(r);
+            const double a = e.a(j), error = e.target[j] - partners.offset(e.at[j]);
+            root[r] = e.curvature ? std::sqrt(a) : 1.0;
+            t[r] = root[r] * error;
+            weight += a;
+            total += a * error;
+            squares += a * error * error;
+        }
+        if (k == 0) return;
+        double *packed = block.packed.data();
+        pack(padded, e.at + from, root.data(), n, packed);
+        syrk(packed, n, k, c.data());
+        add_sums(packed, n, width, root.data(), t.data(), sums.data(), b.data());
     }
 };
 

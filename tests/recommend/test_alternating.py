@@ -29,10 +29,11 @@ def objective(model, pairs, value, weight, reg, bias_reg):
 
 @pytest.mark.parametrize("steps", [0, 60])
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_half_step_is_a_ridge_regression_of_every_row(ratings, bias, steps):
+@pytest.mark.parametrize("k", [0, 7, 16, 18])  # with and without room in a panel of 16, and more than one
+def test_a_half_step_is_a_ridge_regression_of_every_row(ratings, bias, steps, k):
     pairs, value = ratings
     rng = np.random.default_rng(1)
-    k, weight = 18, rng.uniform(0.5, 2, size=900)  # more than one panel of the kernel
+    weight = rng.uniform(0.5, 2, size=900)
     items = rng.normal(size=(30, k + bias))
     start, order = _native.recommend.grouped(pairs[:, 0].astype(np.int32), 40)
     assert_allclose(np.diff(start), np.bincount(pairs[:, 0], minlength=40))
