@@ -112,10 +112,11 @@ def chain_of(tokens: Tokens, k: int, alpha: np.ndarray, eta: float, seed: int, z
     """A chain at these topics of tokens, or at random ones."""
     if z is None:
         z = stream(seed, "topics").integers(k, size=len(tokens.words)).astype(np.int32)
-    counts = np.zeros((tokens.p, _native.decomposition.lanes_of_topics(k)), np.float32)
-    np.add.at(counts, (tokens.words, z), 1)
+    lanes = _native.decomposition.lanes_of_topics(k)
+    cell = tokens.words.astype(np.int64) * lanes + z
+    counts = np.bincount(cell, minlength=tokens.p * lanes).astype(np.float32).reshape(tokens.p, lanes)
     totals = np.zeros((tokens.parts, k))
-    np.add.at(totals, (tokens.part[tokens.words], z), 1)
+    np.add.at(totals, tokens.part, counts[:, :k])
     return Chain(z, counts, totals, alpha, eta, mean=np.zeros((tokens.p, k)))
 
 

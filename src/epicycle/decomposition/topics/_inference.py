@@ -11,7 +11,7 @@ the shape (p, k): a word's topics lie together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from scipy.special import gammaln, psi
 
 from epicycle import _native
 from epicycle.core._threads import n_threads
-from epicycle.data import Batch
+from epicycle.data import ArrayData, Batch, Data
 
 _WORK = 40  # multiply-adds of a digamma and an exponential
+_PER_ENTRY = 20  # multiply-adds of a topic for a word of a document
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,25 @@ def mean_topics(lam: np.ndarray, alpha: np.ndarray) -> Topics:
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits of the improvement of a document's parameters: the mean change at which they end, and the most steps."""
+    """Limits of the improvement of a document's parameters: the mean change at which they end, and the most steps.
+
+    `threads` share the documents of a batch; more than one only where batches are not taken side by side.
+    """
 
     tol: float
     most: int
+    threads: int = 1
+
+    def shared(self, X: Any, k: int, n_jobs: int | None) -> Effort:
+        """The same for a batch that is taken alone, of k topics."""
+        stored = X.nnz if sp.issparse(X) else X.size
+        return replace(self, threads=n_threads(float(stored * k * _PER_ENTRY), n_jobs))
+
+    def of(self, data: Data, k: int, n_jobs: int | None) -> Effort:
+        """The same for all batches of the data, among which there may be one only."""
+        if isinstance(data, ArrayData) and data.n_blocks == 1:
+            return self.shared(data.X, k, n_jobs)
+        return self
 
 
 def rows_of(batch: Batch) -> Any:
@@ -76,7 +92,7 @@ def start_of(X: Any, alpha: np.ndarray) -> np.ndarray:
 
 
 def ascend(
-    batch: Batch, gamma: np.ndarray, topics: Topics, effort: Effort, sums: bool, threads: int = 1
+    batch: Batch, gamma: np.ndarray, topics: Topics, effort: Effort, sums: bool
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """(sums over documents for lambda, of E log theta, the documents' part of the bound); gamma moves in place.
 
@@ -100,7 +116,7 @@ def ascend(
         gamma,
         found,
         logs,
-        threads,
+        effort.threads,
     )
     return (np.zeros(0) if found is None else found), logs, bound
 
@@ -110,7 +126,7 @@ def converged_rows(batch: Batch, topics: Topics, effort: Effort) -> np.ndarray:
     X = rows_of(batch)
     gamma = start_of(X, topics.alpha)
     _native.decomposition.infer_documents(
-        X, None, topics.b, topics.shift, topics.alpha, effort.tol, effort.most, False, gamma, None, None, 1
+        X, None, topics.b, topics.shift, topics.alpha, effort.tol, effort.most, False, gamma, None, None, effort.threads
     )
     return gamma
 
@@ -118,7 +134,7 @@ def converged_rows(batch: Batch, topics: Topics, effort: Effort) -> np.ndarray:
 def bound_statistic(batch: Batch, topics: Topics, effort: Effort) -> tuple[float, float, float, int]:
     """(the documents' part of the bound, words, weight, rows), with gamma at its end."""
     gamma = converged_rows(batch, topics, effort)
-    _, _, bound = ascend(batch, gamma, topics, Effort(0.0, 1), sums=False)
+    _, _, bound = ascend(batch, gamma, topics, Effort(0.0, 1, effort.threads), sums=False)
     counts = np.asarray(batch.X.sum(axis=1), dtype=np.float64).ravel()
     words = float(counts.sum() if batch.weight is None else counts @ batch.weight)
     return bound, words, batch.total_weight, batch.n_rows

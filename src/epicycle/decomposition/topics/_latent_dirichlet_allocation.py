@@ -230,7 +230,7 @@ class LatentDirichletAllocation(TopicModel):
             return {**_kept(state, seed), "gamma": rows.factors.copy()}
 
         most = _STEPS_OF_A_ROUND if self.max_doc_update_iter is None else int(self.max_doc_update_iter)
-        plan = self._plan(Effort(float(self.mean_change_tol), most))
+        plan = self._plan(Effort(float(self.mean_change_tol), most).of(data, len(state.alpha), self.n_jobs))
         on_cluster = isinstance(data, DaskData)
         return climb(rows, state, plan, (extent.weight, extent.total), monitor, None if on_cluster else kept)
 
@@ -261,7 +261,7 @@ class LatentDirichletAllocation(TopicModel):
                 last = perplexity
         checked = State(state.lam.copy(), state.alpha, state.eta)
         rows = RowFactors(data, np.zeros((n, len(state.alpha))), self.n_jobs)
-        plan = Plan(0.0, 1, self._effort(), False, False, 0.0, 0, self.n_jobs)
+        plan = Plan(0.0, 1, self._effort().of(data, len(state.alpha), self.n_jobs), False, False, 0.0, 0, self.n_jobs)
         climb(rows, checked, plan, (extent.weight, extent.total), Monitor(), None)
         state.moved = checked.moved
         return reason

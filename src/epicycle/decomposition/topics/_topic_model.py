@@ -63,6 +63,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         most = 100 if self.max_doc_update_iter is None else int(self.max_doc_update_iter)
         return Effort(float(self.mean_change_tol), most)
 
+    def _effort_on(self, data: Any) -> Effort:
+        return self._effort().of(data, len(self.components_), self.n_jobs)
+
     def _lambda(self) -> np.ndarray:
         return np.ascontiguousarray(self.components_.T, dtype=np.float64)
 
@@ -88,7 +91,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
     def transform(self, X: Any, *, normalize: bool = True) -> Any:
         """Shares of the topics in documents; a document's do not depend on the others."""
         data = self._predict_data(X)
-        return engine.map(_shares, data, self._topics(), self._effort(), bool(normalize), n_jobs=self.n_jobs)
+        return engine.map(_shares, data, self._topics(), self._effort_on(data), bool(normalize), n_jobs=self.n_jobs)
 
     def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True, **fit_params: Any) -> Any:
         """Fit to documents X, and return their shares.
@@ -129,7 +132,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
     def _bound_of(self, data: Any, sub_sampling: bool = False) -> tuple[float, float]:
         """(bound, words)."""
         topics, part = expected_topics(self._lambda(), self._alpha(), self.topic_word_prior_, self.n_jobs)
-        bound, words, _, n = engine.sum(_checked_bound, data, topics, self._effort(), n_jobs=self.n_jobs)
+        bound, words, _, n = engine.sum(_checked_bound, data, topics, self._effort_on(data), n_jobs=self.n_jobs)
         ratio = float(self.total_samples) / n if sub_sampling else 1.0
         return ratio * bound + part, ratio * words
 
@@ -169,7 +172,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
                 raise DataError(f"held_out: {hidden.shape[0]} rows; expected {observed.shape[0]}, as many as X has")
         lam = self._lambda()
         means = lam / lam.sum(axis=0)
-        value, words = log_probability(Batch(observed), hidden, self._topics(), means, self._effort())
+        effort = self._effort().shared(observed, len(self.components_), self.n_jobs)
+        value, words = log_probability(Batch(observed), hidden, self._topics(), means, effort)
         if not words > 0:
             raise DataError("X: no words are held out; expected at least one")
         return float(np.exp(min(-value / words, 700.0)))

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import psi
 
 from epicycle.core._monitor import Monitor
-from epicycle.core._threads import n_threads
 from epicycle.data import Batch, Data
 from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.topics._inference import Effort, Topics, ascend, expected_topics
@@ -126,10 +125,8 @@ def step(batch: Batch, s: State, ratio: float, rate: float, effort: Effort, n_jo
     """lambda moves by `rate` towards what the batch, taken `ratio` times, makes of it. Returns the bound before."""
     k = s.lam.shape[1]
     topics, part = expected_topics(s.lam, s.alpha, s.eta, n_jobs)
-    stored = batch.X.nnz if hasattr(batch.X, "indptr") else batch.X.size
-    threads = n_threads(float(stored * topics.b.shape[1] * 20), n_jobs)
     gamma = np.zeros((batch.n_rows, k))
-    sums, _, documents = ascend(batch, gamma, topics, effort, sums=True, threads=threads)
+    sums, _, documents = ascend(batch, gamma, topics, effort.shared(batch.X, k, n_jobs), sums=True)
     s.lam *= 1 - rate
     s.lam += rate * (s.eta + ratio * (sums * topics.b)[:, :k])
     return ratio * documents + part
