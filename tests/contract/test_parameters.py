@@ -10,7 +10,9 @@ from gradient_toy import GradientRidge
 from hypothesis import given, settings, strategies as st
 
 import epicycle as ep
+from epicycle import engine
 from epicycle.core._parameters import (
+    SHARED_PARAMETERS,
     AnyOf,
     ArrayLike,
     Boolean,
@@ -25,6 +27,7 @@ from epicycle.core._parameters import (
     check_parameters,
 )
 from epicycle.core.estimator import Estimator
+from epicycle.data import as_data
 from epicycle.exceptions import EpicycleError, ParameterError, ParameterTypeError
 
 CASES = [
@@ -142,3 +145,29 @@ def test_no_method_takes_zero_threads():
     with_threads = [cls for cls in classes if "n_jobs" in cls._parameters]
     assert len(with_threads) > 30
     assert [cls.__name__ for cls in with_threads if cls._parameters["n_jobs"].accepts(0)] == []
+
+
+def test_shared_domains_are_written_once():
+    classes = [getattr(ep, info.name) for info in ep.methods()]
+    copies = [
+        f"{cls.__name__}.{name}"
+        for cls in classes
+        for name, domain in SHARED_PARAMETERS.items()
+        if (own := cls._parameters.get(name, domain)) is not domain and own.describe() == domain.describe()
+    ]
+    assert copies == []
+    other = {name for cls in classes for name in ("n_jobs", "random_state", "verbose") if name in cls._parameters}
+    assert other == {"n_jobs", "random_state", "verbose"}
+    assert all(
+        cls._parameters.get(name, SHARED_PARAMETERS[name]) is SHARED_PARAMETERS[name]
+        for cls in classes
+        for name in other
+    )
+
+
+def test_passes_take_no_zero_threads():
+    for rows in (10, 100_000):  # one block, and several
+        data = as_data(np.zeros((rows, 4)))
+        for run in (engine.sum, engine.map):
+            with pytest.raises(ParameterError, match="n_jobs=0"):
+                run(lambda batch: batch.X[:, 0], data, n_jobs=0)

@@ -91,13 +91,7 @@ def record_of(solution: PlanningSolution, method: str, source: str) -> dict[str,
             "cells": [list(cell) for cell in cells],
             "unreachable": [_name(s) for s in mdp.unreachable_states().tolist()],
             "history": {"residual": solution.history["residual"].tolist()},
-            "certificate": {
-                "kind": certificate.kind,
-                "value": certificate.value,
-                "tolerance": certificate.tolerance,
-                "meaning": certificate.meaning,
-                "holds": certificate.holds,
-            },
+            "certificate": plain(certificate),
         },
     }
 

@@ -56,3 +56,10 @@ def optional_import(name: str, purpose: str) -> Any:
             raise
         package = name.split(".")[0]
         raise MissingDependencyError(f"{purpose} needs {package}: pip install {package}") from None
+
+
+def require_columns(X: Any, count: int, what: str) -> Any:
+    """X, refused unless it is a matrix with a column for each `what`."""
+    if X.ndim != 2 or X.shape[1] != count:
+        raise DataError(f"X: shape {X.shape}; expected (n_samples, {count}), a column for each {what}")
+    return X

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
+from epicycle.core._checks import require_columns
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import Estimator
@@ -157,11 +158,7 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDen
         ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
-        Z = np.asarray(X, dtype=np.float64)
-        if Z.ndim != 2 or Z.shape[1] != len(self.components_):
-            raise DataError(
-                f"X: shape {Z.shape}; expected (n_samples, {len(self.components_)}), a column for each factor"
-            )
+        Z = require_columns(np.asarray(X, dtype=np.float64), len(self.components_), "factor")
         return np.asarray(Z @ self.components_ + self.mean_)
 
     def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

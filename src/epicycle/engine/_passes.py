@@ -64,7 +64,7 @@ def map(function: RowFunction, data: Data, *parameters: Any, n_jobs: int | None 
 def _run(work: Callable[[Batch], Any], data: Data, consume: Callable[[Any], None], n_jobs: int | None) -> None:
     with single_threaded_blas():
         if isinstance(data, ArrayData):
-            if data.n_blocks == 1:  # small data: no thread is woken, no iterator made
+            if data.n_blocks == 1 and n_jobs != 0:  # small data: no thread is woken, no iterator made
                 consume(work(data.block(0)))
                 return
             threads = min(n_threads(float("inf"), n_jobs), data.n_blocks)

@@ -15,7 +15,7 @@ import numpy as np
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Boolean, Choice, Domain, Integer
+from epicycle.core._parameters import Choice, Domain, Integer
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.gp._base import GaussianProcess
 from epicycle.gp._binary_parts import (
@@ -113,7 +113,6 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
         "method": Choice("auto", "exact", "inducing"),
         "multi_class": Choice("softmax", "one_vs_rest", "one_vs_one"),
         "max_iter_predict": Integer(minimum=1),
-        "warm_start": Boolean(),
     }
 
     @stores_arguments(warm_start=False, tol=1e-5, max_iter=200, random_state=None, n_jobs=None, verbose=0)

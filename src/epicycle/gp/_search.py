@@ -21,8 +21,6 @@ from epicycle.core._parameters import (
     InstanceOf,
     Integer,
     NoneOr,
-    RandomState,
-    Real,
 )
 from epicycle.core._random import stream
 from epicycle.kernels._kernel import Kernel
@@ -41,11 +39,6 @@ GP_PARAMETERS: Mapping[str, Domain] = {
     "n_restarts_optimizer": Integer(minimum=0),
     "n_inducing": NoneOr(Integer(minimum=1)),
     "inducing": Choice("greedy", "kmeans++"),
-    "tol": Real(minimum=0, inclusive=False),
-    "max_iter": Integer(minimum=1),
-    "random_state": RandomState(),
-    "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-    "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     "copy_X_train": Boolean(),
 }
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.kernel._logistic_newton import LogisticProblem, minimise
@@ -66,12 +66,7 @@ class KernelLogisticRegression(KernelClassifier):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "C": Real(minimum=0, inclusive=False),
         **KERNEL_PARAMETERS,
-        "fit_intercept": Boolean(),
         "class_weight": NoneOr(AnyOf(InstanceOf(dict), Choice("balanced"))),
-        "tol": Real(minimum=0, inclusive=False),
-        "max_iter": Integer(minimum=1),
-        "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),
-        "verbose": AnyOf(Boolean(), Integer(minimum=0)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
         family="kernel", catalogue=("C1", "C2"), engines=("memory",), certificate="duality gap", keeps_rows=True

@@ -101,7 +101,6 @@ class LocallyLinearEmbedding(TransformerMixin, Embedding):  # type: ignore[misc]
         "reg": Real(minimum=0),
         "eigen_solver": Choice("auto", "arpack", "dense"),
         "tol": Real(minimum=0),
-        "max_iter": Integer(minimum=1),
         "method": Choice("standard", "hessian", "modified", "ltsa"),
         "hessian_tol": Real(minimum=0),
         "modified_tol": Real(minimum=0),

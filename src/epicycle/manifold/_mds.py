@@ -101,7 +101,6 @@ class MDS(Embedding):
         "metric_mds": Boolean(),
         "n_init": Integer(minimum=1),
         "init": Choice("classical_mds", "random"),
-        "max_iter": Integer(minimum=1),
         "eps": Real(minimum=0),
         "dissimilarity": Choice("deprecated", "euclidean", "precomputed"),
         "metric": AnyOf(Choice(*NAMES), Callable(), Boolean()),

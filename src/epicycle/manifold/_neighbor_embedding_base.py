@@ -86,7 +86,6 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         "init": AnyOf(Choice("pca", "random"), ArrayLike()),
         "method": Choice("auto", "fft", "barnes_hut", "exact"),
         "angle": Real(minimum=0, maximum=1),
-        "max_iter": Integer(minimum=1),
         "min_grad_norm": Real(minimum=0),
     }
     _card: ClassVar[MethodCard] = MethodCard(

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ConvergenceWarning, NotFittedError
+from epicycle.core._exceptions import ConvergenceWarning, DataError, NotFittedError
 from epicycle.core._parameters import Boolean, Integer, Real, check_parameter
-from epicycle.core._random import Seed, seed_of
+from epicycle.core._random import Seed, seed_of, stream
 from epicycle.rl._interaction import Interaction
 from epicycle.stats._summary import central_quantile
 
@@ -94,6 +94,13 @@ def evaluate(
     return Evaluation(mean, mean - around, mean + around, returns, lengths, int(truncated), confidence)
 
 
+def state_number(observation: Any, n: int) -> int:
+    """An observation that is the number of one of n states."""
+    if not isinstance(observation, int | np.integer) or not 0 <= observation < n:
+        raise DataError(f"observation={observation!r:.60}; expected a number of a state, from 0 to {n - 1}")
+    return int(observation)
+
+
 class Evaluates(ABC):
     """Gives `evaluate` to what acts and has learnt."""
 
@@ -109,6 +116,15 @@ class Evaluates(ABC):
     def _require_learnt(self) -> None:
         if not hasattr(self, "certificate_"):
             raise NotFittedError(f"{type(self).__name__} has not learnt yet; call {self._how_to_learn}")
+
+    def _drawing(self) -> np.random.Generator:
+        """The random numbers of actions after learning, from the seed of the agent."""
+        if not hasattr(self, "_acting"):
+            self._acting = stream(self.random_state, "act")
+        return self._acting
+
+    def _drawn(self, probabilities: Array) -> int:
+        return int(self._drawing().choice(len(probabilities), p=probabilities))
 
     def evaluate(
         self,

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError, ParameterTypeError
-from epicycle.core._parameters import Choice, Described, Domain, Integer, NoneOr, Real
+from epicycle.core._parameters import Choice, Described, Domain, Integer, NoneOr
 from epicycle.core._random import stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -98,7 +98,6 @@ class LatentSemanticIndexing(Projection):
             )
         ),
         "weights": NoneOr(Choice("tfidf", "log-tfidf")),
-        "tol": Real(minimum=0, inclusive=False),
     }
     _docs: ClassVar[dict[str, str]] = {
         "X": "X : iterable of documents; or array, sparse matrix, data frame, scan or Dask collection of counts",

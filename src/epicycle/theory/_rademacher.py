@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import seed_of, stream
+from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.engine._ordered import in_order
 
@@ -103,7 +104,8 @@ def rademacher(
         return float(np.mean(epsilon * model.fit(X, epsilon.astype(np.int64)).predict(X)))
 
     scores: list[float] = []
-    in_order(range(count("n_flips", n_flips, low=2)), score, scores.append, max(1, n_jobs or 1))
+    threads = n_threads(float("inf"), 1 if n_jobs is None else n_jobs)
+    in_order(range(count("n_flips", n_flips, low=2)), score, scores.append, threads)
     values = np.array(scores)
     pairs = values[: len(values) // 2 * 2].reshape(-1, 2).mean(axis=1)
     error = float(pairs.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else np.inf

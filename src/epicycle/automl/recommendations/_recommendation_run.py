@@ -105,13 +105,7 @@ class RecommendationRun(TableRun):
                 | {
                     "lists": self.lists[:_IN_REPORT],
                     "objective": [float(v) for v in self.model.history_.objective],
-                    "certificate": {
-                        "kind": certificate.kind,
-                        "value": certificate.value,
-                        "tolerance": certificate.tolerance,
-                        "meaning": certificate.meaning,
-                        "holds": certificate.holds,
-                    },
+                    "certificate": certificate,
                     "seed": self.seed,
                 }
             )

@@ -86,13 +86,7 @@ class TopicRun(TableRun):
                 {name: getattr(self, name) for name in names}
                 | {
                     "objective": [float(v) for v in fitted.history_.objective],
-                    "certificate": {
-                        "kind": certificate.kind,
-                        "value": certificate.value,
-                        "tolerance": certificate.tolerance,
-                        "meaning": certificate.meaning,
-                        "holds": certificate.holds,
-                    },
+                    "certificate": certificate,
                 }
             )
         )

@@ -108,13 +108,7 @@ def _told(learnt: list[tuple[int, rl.Agent]], found: list[Evaluation]) -> dict[s
             }
             for (seed, one), evaluation in zip(learnt, found, strict=True)
         ],
-        "certificate": {
-            "kind": first.certificate_.kind,
-            "value": first.certificate_.value,
-            "tolerance": first.certificate_.tolerance,
-            "meaning": first.certificate_.meaning,
-            "holds": first.certificate_.holds,
-        },
+        "certificate": plain(first.certificate_),
     }
 
 

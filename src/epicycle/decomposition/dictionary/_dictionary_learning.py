@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._parameters import ArrayLike, Domain, Integer, NoneOr
+from epicycle.core._parameters import ArrayLike, Domain, NoneOr
 from epicycle.core._random import seed_of
 from epicycle.core._solution import Solution
 from epicycle.core.estimator._catalogue import MethodCard
@@ -66,7 +66,6 @@ class DictionaryLearning(DictionaryLearner):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **DictionaryLearner._parameters,
-        "max_iter": Integer(minimum=1),
         "code_init": NoneOr(ArrayLike()),
     }
     _card: ClassVar[MethodCard] = MethodCard(

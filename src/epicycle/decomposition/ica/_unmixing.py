@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
+from epicycle.core._checks import require_columns
 from epicycle.core._exceptions import DataError
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
@@ -87,11 +88,7 @@ class Unmixing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
         ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
-        S = np.asarray(X)
-        if S.ndim != 2 or S.shape[1] != len(self.components_):
-            raise DataError(
-                f"X: shape {S.shape}; expected (n_samples, {len(self.components_)}), a column for each source"
-            )
+        S = require_columns(np.asarray(X), len(self.components_), "source")
         found = S @ self.mixing_.T + self._origin()
         return np.asarray(found, dtype=S.dtype if S.dtype == np.float32 else np.float64)
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from epicycle.core._checks import require_columns
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator
@@ -57,7 +58,6 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         "alpha_H": AnyOf(Choice("same"), Real(minimum=0)),
         "l1_ratio": Real(0, 1),
         "tol": Real(minimum=0),
-        "max_iter": Integer(minimum=1),
     }
 
     n_components: Any
@@ -112,11 +112,7 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         """
         self._check_fitted()
         W = X if sp.issparse(X) else np.asarray(X)
-        if W.ndim != 2 or W.shape[1] != len(self.components_):
-            raise DataError(
-                f"X: shape {W.shape}; expected (n_samples, {len(self.components_)}), a column for each component"
-            )
-        return W @ self.components_
+        return require_columns(W, len(self.components_), "component") @ self.components_
 
     @property
     def _n_features_out(self) -> int:

@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import require_columns
 from epicycle.core._exceptions import DataError
 from epicycle.core._solution import Solution
 from epicycle.core.estimator._estimator import Estimator
@@ -66,11 +67,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
-        Z = np.asarray(X)
-        if Z.ndim != 2 or Z.shape[1] != len(self.components_):
-            raise DataError(
-                f"X: shape {Z.shape}; expected (n_samples, {len(self.components_)}), a column for each component"
-            )
+        Z = require_columns(np.asarray(X), len(self.components_), "component")
         scale = self._scale()
         axes = self.components_ if scale is None else self.components_ * scale[:, None]
         found = Z @ axes + self._origin()

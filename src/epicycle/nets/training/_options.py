@@ -119,7 +119,6 @@ NET_PARAMETERS: Mapping[str, Domain] = {
     "warmup": Real(0),
     "weight_decay": Real(0),
     "batch_size": Integer(1),
-    "max_iter": Integer(1),
     "tol": NoneOr(Real(0)),
     "early_stopping": Boolean(),
     "validation_fraction": Real(0, 1, inclusive=False),

@@ -299,12 +299,7 @@ class DeepAgent(Agent):
         """
         self._require_learnt()
         x = self._normalized(self._spaces.checked(observation)[None])
-        if deterministic:
-            found = self._best(x)
-        else:
-            if not hasattr(self, "_acting"):
-                self._acting = stream(self.random_state, "act")
-            found = self._explore(x, self._acting)
+        found = self._best(x) if deterministic else self._explore(x, self._drawing())
         return int(found[0]) if self._spaces.discrete else self._to_environment(found)[0]
 
     def evaluate(self, env: Any, *args: Any, **kwargs: Any) -> Any:

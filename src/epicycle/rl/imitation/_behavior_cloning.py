@@ -77,11 +77,6 @@ class Imitator(Evaluates):
             raise DataError(f"observation={x!r:.60}: expected numbers")
         return self._model.check(rows_of(self.features, x[None], self._model.width))
 
-    def _drawing(self) -> np.random.Generator:
-        if not hasattr(self, "_acting"):
-            self._acting = stream(self.random_state, "act")
-        return self._acting
-
     @property
     def estimators_(self) -> list[Any]:
         """The fitted estimators: one, or one for each column of continuous actions."""

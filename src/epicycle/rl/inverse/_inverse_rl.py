@@ -15,10 +15,10 @@ from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Domain, Integer, Real, check_parameters
-from epicycle.core._random import Seed, stream
+from epicycle.core._random import Seed
 from epicycle.core._saved import Saved, attributes_of
 from epicycle.core.estimator import in_catalogue
-from epicycle.rl._evaluation import Evaluates
+from epicycle.rl._evaluation import Evaluates, state_number
 from epicycle.rl.inverse._expert_problem import ExpertProblem, expert_problem
 from epicycle.rl.inverse._max_entropy import MaximumEntropy
 from epicycle.rl.inverse._projection import project
@@ -240,14 +240,8 @@ class InverseRL(Evaluates, Saved):
         int
         """
         self._require_learnt()
-        n = len(self.policy_)
-        if not isinstance(observation, int | np.integer) or not 0 <= observation < n:
-            raise DataError(f"observation={observation!r:.60}; expected a number of a state, from 0 to {n - 1}")
-        if deterministic:
-            return int(self.policy_[observation])
-        if not hasattr(self, "_acting"):
-            self._acting = stream(self.random_state, "act")
-        return int(self._acting.choice(self.probabilities_.shape[1], p=self.probabilities_[observation]))
+        state = state_number(observation, len(self.policy_))
+        return int(self.policy_[state]) if deterministic else self._drawn(self._probabilities(state))
 
     def _probabilities(self, state: int) -> Array:
         return np.asarray(self.probabilities_[state])

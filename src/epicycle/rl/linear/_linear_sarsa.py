@@ -189,10 +189,8 @@ class LinearAgent(Agent):
         q = self.action_values(observation)
         if deterministic:
             return int(q.argmax())
-        if not hasattr(self, "_acting"):
-            self._acting = stream(self.random_state, "act")
         self._chance = numbers_of("epsilon", self.epsilon, high=1.0)
-        return self._choose(q, self._progress["made"], self._acting)
+        return self._choose(q, self._progress["made"], self._drawing())
 
     def _learnt(self) -> dict[str, Any]:
         return {"coef": self.coef_}

@@ -103,9 +103,7 @@ class PolicyAgent(Agent):
             raise DataError(f"observation: has {len(phi)} features; expected {self._policy.n_features}")
         if deterministic:
             return self._policy.best(self.coef_, phi)
-        if not hasattr(self, "_acting"):
-            self._acting = stream(self.random_state, "act")
-        return self._policy.draw(self.coef_, phi, self._acting)
+        return self._policy.draw(self.coef_, phi, self._drawing())
 
     def _saved_argument(self, name: str) -> Any:
         return None if name == "features" else super()._saved_argument(name)

@@ -9,8 +9,9 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core._random import Seed, stream
+from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
+from epicycle.rl._evaluation import state_number
 from epicycle.rl._schedules import Schedule, VisitDecay, numbers_of
 from epicycle.rl.tabular._monte_carlo_control import MonteCarloAgent
 from epicycle.rl.tabular._table_agent import GIVEN_POLICY, TARGETS, TableAgent
@@ -73,14 +74,8 @@ class Prediction(TableAgent):
         int
         """
         self._require_learnt()
-        n = len(self.policy_)
-        if not isinstance(observation, int | np.integer) or not 0 <= observation < n:
-            raise DataError(f"observation={observation!r:.60}; expected a number of a state, from 0 to {n - 1}")
-        if deterministic:
-            return int(self.policy_[observation].argmax())
-        if not hasattr(self, "_acting"):
-            self._acting = stream(self.random_state, "act")
-        return int(self._acting.choice(self.policy_.shape[1], p=self.policy_[observation]))
+        p = self.policy_[state_number(observation, len(self.policy_))]
+        return int(p.argmax()) if deterministic else self._drawn(p)
 
     def _restore_learnt(self, state: dict[str, Any]) -> None:
         super()._restore_learnt(state)

@@ -13,6 +13,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Domain, Real
 from epicycle.core._random import stream
 from epicycle.rl._agent import Agent
+from epicycle.rl._evaluation import state_number
 from epicycle.rl._interaction import Interaction
 from epicycle.rl._schedules import Exploration, Schedule, at_step, exploration_of, numbers_of
 from epicycle.rl.tabular._table_certificate import loss_of_greedy_policy
@@ -200,14 +201,8 @@ class TableAgent(Agent):
         int
         """
         self._require_learnt()
-        n = len(self._allowed)
-        if not isinstance(observation, int | np.integer) or not 0 <= observation < n:
-            raise DataError(f"observation={observation!r:.60}; expected a number of a state, from 0 to {n - 1}")
-        if deterministic:
-            return int(self.policy_[observation])
-        if not hasattr(self, "_acting"):
-            self._acting = stream(self.random_state, "act")
-        return int(self._acting.choice(self._allowed.shape[1], p=self._probabilities(int(observation))))
+        state = state_number(observation, len(self._allowed))
+        return int(self.policy_[state]) if deterministic else self._drawn(self._probabilities(state))
 
     def _probabilities(self, state: int) -> Array:
         """With which each action is taken in a state while learning."""

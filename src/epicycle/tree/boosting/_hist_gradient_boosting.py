@@ -33,7 +33,6 @@ _MANY_ROWS = 10_000
 _SAME = ("learning_rate", "max_leaf_nodes", "max_depth", "l2_regularization", "max_bins", "categorical_features")
 _DOMAINS: dict[str, Domain] = {
     **{name: BOOSTING_DOMAINS[name] for name in (*_SAME, "monotonic_cst", "interaction_cst", "tol")},
-    "max_iter": Integer(1),
     "min_samples_leaf": Integer(1),
     "max_features": Real(0, 1, inclusive=(False, True)),
     "early_stopping": AnyOf(Choice("auto"), Boolean()),
