@@ -128,3 +128,10 @@ def test_a_table_of_written_numbers_trains_and_its_model_reads_a_file(tmp_path):
     run.model_.save(tmp_path / "m.epi")
     again = ep.load(tmp_path / "m.epi").predict(ep.training.read_table(tmp_path / "t.csv"))
     assert_allclose(again, run.model_.predict(table))
+
+
+def test_words_for_yes_and_no_are_no_numbers_among_other_words():
+    column = pa.chunked_array([["Y", "N", "P"] * 40 + ["Y"] * 200])
+    assert kind_of_column(column, "drive").warning == ""
+    mixed = pa.chunked_array([["12", "13", "A14", "B15"] * 60])
+    assert "mixes numbers with text: 120 of 240" in kind_of_column(mixed, "drive").warning

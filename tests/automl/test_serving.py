@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import epicycle as ep
-from epicycle.automl._contributions import contributions
+from epicycle.automl.diagnosis._contributions import contributions
 from epicycle.automl.serving import Limits, PredictionApp
 from epicycle.exceptions import ParameterError
 

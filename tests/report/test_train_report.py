@@ -1,6 +1,7 @@
 """What a report of a training run shows: columns, scores of classes, gain, groups, explanations, two runs."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +11,12 @@ from sklearn.metrics import precision_recall_fscore_support, r2_score
 
 import epicycle as ep
 from epicycle import report
-from epicycle.automl._explanations import Explained, partial_dependence, waterfalls
 from epicycle.automl.checks._correlations import rank_correlations
 from epicycle.automl.checks._group_rates import group_rates
+from epicycle.automl.diagnosis._explanations import Explained, partial_dependence, waterfalls
+from epicycle.automl.diagnosis._surrogate import surrogate_tree
 from epicycle.cli import main
-from epicycle.cli._report import curves_of
+from epicycle.cli._report import curves_of, report_files
 from epicycle.exceptions import DataError, DataFileError
 from epicycle.report._score_tables import class_scores, gain
 from epicycle.report.curves import wilson
@@ -45,8 +47,6 @@ def run():
 
 @pytest.fixture(scope="module")
 def page(run, tmp_path_factory):
-    from epicycle.cli._report import report_files
-
     path = tmp_path_factory.mktemp("page") / "report.html"
     report_files(run)["report.html"](path)
     return path.read_text()
@@ -162,10 +162,11 @@ def test_rates_by_group_are_those_of_the_groups_and_their_intervals():
     assert rates["m"]["accuracy"]["value"] == 1.0
     assert rates["f"]["accuracy"]["value"] == pytest.approx((y[sex == "f"] == "yes").mean())
     assert rates["f"]["predicted yes"]["value"] == 1.0
-    assert rates["f"]["false alarms"]["value"] == 1.0
-    assert rates["m"]["false alarms"]["value"] == 0.0
+    assert rates["f"]["false positive rate"]["value"] == 1.0
+    assert rates["m"]["false positive rate"]["value"] == 0.0
     assert "accuracy: " in found["verdict"]
-    assert "yes found" not in found["verdict"]
+    assert "recall of yes" not in found["verdict"]
+    assert "predicted yes: 33% for m, 100% for f" in found["verdict"]
     ages = pa.table({"age": rng.normal(40, 10, 600)})
     four = group_rates(ages, "age", rng.normal(size=600), np.zeros(600), None)
     assert sum(row["rows"] for row in four["groups"]) == 600
@@ -173,6 +174,117 @@ def test_rates_by_group_are_those_of_the_groups_and_their_intervals():
     assert "No two groups" in four["verdict"]
     with pytest.raises(DataError, match="group_report='agee'"):
         ep.train(houses(), "price", time=1, group_report="agee")
+
+
+def test_the_learning_curve_ends_with_the_scores_of_the_search(run):
+    found, best = run.findings["bias_variance"], run.leaderboard[0]
+    rows = [int(n) for n in found.curve.x]
+    assert rows == sorted(rows)
+    assert len(rows) >= 2
+    assert rows[-1] == best["rows"] == max(row["rows"] for row in run.leaderboard)
+    n_folds = found.curve.validation.shape[1]
+    assert 2 <= n_folds <= best["n_folds"]
+    if n_folds == best["n_folds"]:
+        assert found.curve.validation[-1].mean() == pytest.approx(best["score_mean"])
+    assert found.validation_score == pytest.approx(found.curve.validation[-1].mean())
+    # The verdict is about the last point of the picture.
+    assert f"{found.validation_score:.4g}" in found.verdict
+
+
+def test_the_surrogate_tree_partitions_the_rows_and_imitates_the_model():
+    table = houses(1_000)
+    kinds = {"area": "number", "rooms": "number", "place": "category", "owner": "category", "price": "target"}
+    model = ep.TableModel(ep.GradientBoostingRegressor(n_estimators=30, random_state=0), kinds).fit(table)
+    test = houses(500, seed=1)
+    explained = Explained(model, test, test["price"].to_numpy(), None)
+    found = surrogate_tree(explained, table, kinds, 0)
+    leaves = []
+
+    def walk(node):
+        children = node.get("children", [])
+        if not children:
+            leaves.append(node)
+            return
+        assert sum(child["share"] for child in children) == pytest.approx(node["share"])
+        mean = sum(child["share"] * child["mean"] for child in children) / node["share"]
+        assert mean == pytest.approx(node["mean"])
+        for child in children:
+            walk(child)
+
+    walk(found["root"])
+    assert 2 < len(leaves) <= 8
+    assert found["root"]["mean"] == pytest.approx(model.predict(table).mean())
+    assert 0.6 < found["fidelity"] < 1
+    conditions = json.dumps(found)
+    assert '"place = coast"' in conditions
+    assert "owner" not in conditions
+    # No column but texts and identifiers of many levels: nothing to split.
+    codes = pa.table({"code": [str(i) for i in range(200)], "y": np.arange(200.0)})
+    model = ep.TableModel(ep.Ridge(), {"code": "category", "y": "target"}).fit(codes)
+    assert surrogate_tree(Explained(model, codes, codes["y"].to_numpy(), None), codes, {"code": "category"}, 0) == {}
+
+
+def test_a_waterfall_goes_from_the_mean_to_the_row():
+    parts = [{"name": "a", "value": "1", "mean": 3.0, "se": 0.1}, {"name": "b", "value": "x", "mean": -1.0, "se": 0.2}]
+    row = {"title": "A row", "of": "prediction", "target": 8, "start": 5.0, "end": 7.5, "contributions": parts}
+    page = report.html({"explanations": {"contributions": {"rows": [row]}}})
+    figure = page[page.index('data-figure="row-0"') :]
+    bars = [dict(re.findall(r'(x|width|class)="([^"]*)"', tag)) for tag in re.findall(r"<rect[^>]*>", figure)]
+    assert [bar["class"] for bar in bars] == ["bar blue", "bar vermilion", "bar blue"]  # what is not listed comes last
+    ends = [(float(bar["x"]), float(bar["x"]) + float(bar["width"])) for bar in bars]
+    # Each bar begins where the one before has ended, and a unit is as long everywhere.
+    assert ends[1][1] == pytest.approx(ends[0][1], abs=0.2)
+    assert ends[2][0] == pytest.approx(ends[1][0], abs=0.2)
+    unit = (ends[0][1] - ends[0][0]) / 3
+    assert [b - a for a, b in ends[1:]] == pytest.approx([unit, 0.5 * unit], abs=0.3)
+    for words in ("a = 1", "+3.00 ± 0.20", "-1.00 ± 0.40", "all other columns", "+0.50"):
+        assert words in figure
+
+
+def test_what_the_time_did_not_allow_is_said():
+    skipped = {"bias_variance": "skipped: out of time", "threshold": "not needed: not two classes"}
+    page = report.html({"skipped": {**skipped, "contributions": "skipped: took longer than expected"}})
+    assert "Left out for want of time: the learning curve and contributions." in page
+    assert "the threshold" not in page
+
+
+def test_advice_about_another_model_is_not_a_next_step():
+    finding = {
+        "slot": "optimizer_or_objective",
+        "next_steps": ["change the penalty"],
+        "table": {"model": ["Ridge", "B"]},
+    }
+    board = [
+        {"name": "B(x=1)", "method": "B", "score_mean": 0.9},
+        {"name": "Ridge()", "method": "Ridge", "score_mean": 0.8},
+    ]
+    page = report.html({"leaderboard": board, "findings": [finding]})
+    assert "<h2>Next steps</h2>" not in page
+    assert "Optimiser or objective of Ridge" in page
+    page = report.html({"leaderboard": board[::-1], "best": "Ridge()", "findings": [finding]})
+    assert "<h2>Next steps</h2>" in page
+
+
+def test_the_chosen_threshold_is_in_the_curve(tmp_path):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=400)
+    table = pa.table(
+        {"x": x, "z": rng.normal(size=400), "y": np.where(x + rng.normal(size=400) > 1, "yes", "no").tolist()}
+    )
+    run = ep.train(table, "y", time=4, models="logistic", metric="log_loss")
+    record = json.loads(_json_of(run, tmp_path))
+    curve = record["curves"]["threshold"]
+    assert curve["chosen"] == pytest.approx(run.findings["threshold"].threshold)
+    assert curve["default"] == run.findings["threshold"].default_threshold
+    # The rows with the largest losses have their numbers in the file.
+    rows = run.examples["row of the file"]
+    assert set(rows) <= set(run.test_part.rows.tolist())
+    assert [table["y"][row].as_py() for row in rows] == run.examples["target"]
+
+
+def _json_of(run, folder):
+    report_files(run)["report.json"](folder / "report.json")
+    return (folder / "report.json").read_text()
 
 
 def test_rank_correlations_are_spearmans():

@@ -16,19 +16,21 @@ from epicycle.automl._candidates import Candidate
 from epicycle.automl._deadline import OutOfTimeError, time_limit
 from epicycle.automl._entry import Entry
 from epicycle.automl._evaluation import Evaluation, with_columns_of
-from epicycle.automl._explanations import Explained, partial_dependence, waterfalls, worst_rows
+from epicycle.automl.diagnosis._explanations import Explained, partial_dependence, waterfalls, worst_rows
+from epicycle.automl.diagnosis._learning_curve import affordable_plan, judged_curve, learning_curve
+from epicycle.automl.diagnosis._surrogate import surrogate_tree
 from epicycle.automl.tables._table_encoder import is_feature
 from epicycle.automl.tables._table_model import TableModel, with_categories
-from epicycle.core._exceptions import ConvergenceWarning, EpicycleError, EpicycleWarning
+from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleError, EpicycleWarning
 from epicycle.core._random import stream
-from epicycle.diagnose import ablation, bias_variance, optimizer_or_objective, slices, threshold_of_scores
+from epicycle.diagnose import ablation, optimizer_or_objective, slices, threshold_of_scores
 from epicycle.report._finding import Finding
 from epicycle.select._inputs import Rows, folds_of
 from epicycle.select._scorers import responses_of
 from epicycle.stats._intervals import standard_error
 
 #: Rows that a diagnosis uses at most: more would not change its verdict.
-_MAX_ROWS = {"bias_variance": 20_000, "ablation": 5_000, "slices": 20_000, "importances": 3_000}
+_MAX_ROWS = {"ablation": 5_000, "slices": 20_000, "importances": 3_000}
 #: With fewer rows than this a diagnosis is skipped.
 _MIN_ROWS = 60
 _MIN_COMPARED = 300
@@ -123,30 +125,23 @@ class Diagnoses:
 
     # ---------------------------------------------------------------------------------------------- slots
 
-    def run_bias_variance(self, desired: float | None) -> None:
-        """Bias and variance from a learning curve; the desired level defaults to the score of the model itself."""
-        sizes = (0.1, 0.3, 0.6, 1.0)
-
-        def work(rows: int) -> Finding:
-            at = self.chosen(rows)
-            form = self.candidate.family.form
-            model = self._estimator(self.evaluation.encoders[form])
-            return bias_variance(
-                model,
-                self.evaluation.features(form, at),
-                self.evaluation.y[at],
-                desired=model if desired is None else desired,
-                sizes=sizes,
-                sample_weight=self._weight(at),
-                tolerance=0.05,
-                **self._cross_validation(),
-            )
-
-        self.attempt(
-            "bias_variance",
-            self.affordable(3 * sum(sizes) + (2 if desired is not None else 5), 0.4, _MAX_ROWS["bias_variance"]),
-            work,
+    def run_bias_variance(self, model: TableModel, entry: Entry) -> None:
+        """Bias and variance from a learning curve that ends with the scores of the search."""
+        rows = entry.most_rows()
+        sizes, n_folds = affordable_plan(
+            len(entry.folds(rows)),
+            rows,
+            self.seconds_per_fit * rows / len(self.evaluation.y),
+            0.4 * self.budget.left(self.keep),
         )
+
+        def work(_: int) -> Finding:
+            curve = learning_curve(self.evaluation, self.candidate, model, entry, sizes, n_folds)
+            if len(curve.x) < 2:
+                raise DataError("no part of the rows has a score on every fold")
+            return judged_curve(self.evaluation, self.candidate, model, curve)
+
+        self.attempt("bias_variance", rows if sizes else 0, work)
 
     def run_importances(self) -> None:
         """Permutation importances: the loss of score on the test rows of a fold when a column is shuffled there."""
@@ -206,7 +201,6 @@ class Diagnoses:
                 n_jobs=self.evaluation.n_jobs,
                 random_state=self.evaluation.seed,
             )
-            self.found.examples = {name: np.asarray(values).tolist() for name, values in found.worst_rows.items()}
             return found
 
         self.attempt("slices", min(len(y), _MAX_ROWS["slices"]) if self.budget.left(self.keep) > 0 else 0, work)
@@ -214,19 +208,31 @@ class Diagnoses:
     def run_explanations(self, model: TableModel, table: pa.Table, y: np.ndarray, rows_in_file: np.ndarray) -> None:
         """Partial dependence of the most important columns, and contributions to a typical, the best and worst row."""
         seconds = 0.3 * self.budget.left(self.keep)
-        ranked = self._ranked(list(self.evaluation.kinds))
+        ranked, seed = self._ranked(list(self.evaluation.kinds)), self.evaluation.seed
+        kinds = {name: kind.partition(" ")[0] for name, kind in self.evaluation.kinds.items()}
+        most = min(len(y), _MAX_ROWS["importances"])
+        explained = Explained(model, table.slice(0, most), y[:most], self.evaluation.metric.classes)
+        found = self.found.explanations
 
-        def work(rows: int) -> None:
-            explained = Explained(model, table.slice(0, rows), y[:rows], self.evaluation.metric.classes)
-            kinds = {name: kind.partition(" ")[0] for name, kind in self.evaluation.kinds.items()}
-            seed = self.evaluation.seed
-            self.found.examples = worst_rows(explained, rows_in_file[:rows], ranked)
-            self.found.explanations["partial_dependence"] = partial_dependence(explained, ranked, kinds, seed)
-            falls = waterfalls(explained, rows_in_file[:rows], self.raw, seconds, seed)
-            if falls:
-                self.found.explanations["contributions"] = falls
+        def worst(_: int) -> None:
+            # The whole test set, whose predictions are cheap beside a fit.
+            every = Explained(model, table, y, self.evaluation.metric.classes)
+            self.found.examples = worst_rows(every, rows_in_file, ranked)
 
-        self.attempt("explanations", min(len(y), _MAX_ROWS["importances"]) if seconds > 0.1 else 0, work)
+        def dependence(_: int) -> None:
+            found["partial_dependence"] = partial_dependence(explained, ranked, kinds, seed)
+
+        def contributions(rows: int) -> None:
+            if falls := waterfalls(explained, rows_in_file[:rows], self.raw, seconds, seed):
+                found["contributions"] = falls
+
+        def surrogate(_: int) -> None:
+            if made := surrogate_tree(explained, self.raw, kinds, seed):
+                found["surrogate"] = made
+
+        self.attempt("worst_rows", most, worst)
+        for slot, work in (("dependence", dependence), ("surrogate", surrogate), ("contributions", contributions)):
+            self.attempt(slot, most if seconds > 0.1 else 0, work)
 
     def _ranked(self, names: list[str]) -> list[str]:
         """Columns from the most to the least important, as far as that is known."""

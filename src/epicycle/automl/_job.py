@@ -181,7 +181,9 @@ class Job:
         self.messages.stage("checking for leakage, duplicates and drift")
         kinds = {p.name: p.kind for p in self.profile if is_feature(p.kind)}
         self.duplicates, repeated = duplicates(parts.train, parts.y_train, parts.test, parts.y_test, list(kinds))
-        drifts, drifted = drift_between(parts.train, parts.test, kinds, self.seed)
+        # The column of time by which the rows were split differs by intention.
+        compared = {name: kind for name, kind in kinds.items() if parts.roles.get(name) != "order"}
+        drifts, drifted = drift_between(parts.train, parts.test, compared, self.seed)
         return [asdict(drift) for drift in drifts[:20]], [*repeated, *drifted]  # the clearest first
 
     def _check_leakage(self, trees: TableEncoder, features: np.ndarray) -> None:
@@ -458,7 +460,7 @@ class Job:
         diagnoses.run_slices(run.model_, self.parts.test, self.parts.y_test)
         if run.task == "classification":
             diagnoses.run_threshold(entry)
-        diagnoses.run_bias_variance(entry.mean(search.full) if entry.most_rows() >= search.full else None)
+        diagnoses.run_bias_variance(run.model_, entry)
         diagnoses.run_explanations(run.model_, self.parts.test, self.parts.y_test, self.parts.rows_test)
         ranked = [e.candidate for e in search.ranked()]
         # Kernel machines and neighbours use the linear form too, but their time grows faster than the rows.

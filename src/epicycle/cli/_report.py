@@ -36,8 +36,15 @@ def report_files(run: TrainingRun, *, pdf: str | None = None) -> dict[str, Calla
     record = run.record()
     part = run.test_part
     drawn = curves_of(part.y, part.responses, run.metric.classes, part.weight, run.interval)
+    _mark_threshold(drawn, run.findings.get("threshold"))
     record["curves"] = {**drawn, **record["curves"]}
     return files_of(record, pdf=pdf)
+
+
+def _mark_threshold(drawn: dict[str, Any], found: Any) -> None:
+    """The chosen and the default threshold in the curve of the test rows."""
+    if found is not None and "threshold" in drawn:
+        drawn["threshold"].update(chosen=float(found.threshold), default=float(found.default_threshold))
 
 
 def files_of(record: Mapping[str, Any], *, pdf: str | None = None) -> dict[str, Callable[[Path], None]]:
@@ -156,6 +163,7 @@ def record_of(
         rows.table.select([c for c in rows.table.column_names if c in features] or rows.table.column_names), {}
     )
     findings: list[dict[str, Any]] = []
+    curves = curves_of(rows.y, responses, classes, None)
     at = slice(0, _MAX_SLICE_ROWS)
     part = rows.table.slice(0, _MAX_SLICE_ROWS)
     try:
@@ -172,6 +180,7 @@ def record_of(
         rare = int(np.argmin([np.sum(rows.y == label) for label in classes]))
         threshold = threshold_of_scores(responses["predict_proba"][:, rare], rows.y == classes[rare], random_state=seed)
         findings.append({"slot": "threshold", **threshold.to_dict()})
+        _mark_threshold(curves, threshold)
     certificate = getattr(model, "certificate_", None)
     name = type(innermost(getattr(model, "model_", model))).__name__
     return {
@@ -193,6 +202,6 @@ def record_of(
         "tests": {key: score_record(key, value) for key, value in tests.items()},
         "certificate": plain(certificate),
         "findings": findings,
-        "curves": curves_of(rows.y, responses, classes, None),
+        "curves": curves,
         "environment": environment(seed, 0.0, 0.0),
     }

@@ -180,8 +180,8 @@ def _verdict(
             f"which is within the noise; without all of them it is {without_all:.4g}."
         )
     verdict = (
-        f"{best} contributes most: without it the score falls by {drops[best]:.3g} (standard error "
-        f"{errors[best]:.2g}) from {score}; without all components it is {without_all:.4g}."
+        f"The score falls most without {best}: by {drops[best]:.3g} (standard error {errors[best]:.2g}) from {score}; "
+        f"without all components it is {without_all:.4g}."
     )
     if close := [name for name in rivals if _counts(drops[name], errors[name], t)]:
         verdict += f" That {' or '.join(close[:3])} contributes as much cannot be ruled out."

@@ -201,8 +201,19 @@ def bias_variance(
     if parameter is not None:
         complexity = complexity_curve(fixed, rows, splits, scorer, parameter, values or (), n_jobs)
     sign = int(getattr(scorer, "_sign", 1))
-    return _result(
-        fixed, rows, splits, metric, curve, complexity, parameter, level, baseline_score, float(tolerance), sign
+    return judged(
+        fixed,
+        curve,
+        metric,
+        level,
+        baseline_score,
+        ratio=rows_ratio(splits),
+        sign=sign,
+        certificate=getattr(fitted(fixed, rows), "certificate_", None),
+        n_features=rows.X.shape[1] if len(rows.X.shape) > 1 else 1,
+        tolerance=float(tolerance),
+        complexity=complexity,
+        parameter=parameter,
     )
 
 
@@ -211,7 +222,7 @@ def _folds(model: Any, rows: Rows, splits: Sequence[Split], scorer: Scorer, n_jo
     return np.array([result.score for result in run_tasks(tasks, rows, scorer, n_jobs)])
 
 
-class _Level(NamedTuple):
+class Level(NamedTuple):
     """The desired level, its scores on the folds where these were measured, and its source."""
 
     score: float
@@ -228,10 +239,10 @@ def _level(
     n_jobs: int | None,
     seed: int,
     curve: Curve,
-) -> _Level:
-    itself = _Level(float(curve.validation[-1].mean()), curve.validation[-1], "the model itself")
+) -> Level:
+    itself = Level(float(curve.validation[-1].mean()), curve.validation[-1], "the model itself")
     if desired is not None and not hasattr(desired, "fit"):
-        return _Level(number("desired", desired), None, "as given")
+        return Level(number("desired", desired), None, "as given")
     if desired is None:
         if not (is_classifier(model) or is_regressor(model)):
             return itself
@@ -239,22 +250,29 @@ def _level(
     scores = _folds(seeded(desired, seed), rows, splits, scorer, n_jobs)
     if not np.isfinite(scores).all() or scores.mean() <= itself.score:
         return itself
-    return _Level(float(scores.mean()), scores, type(desired).__name__)
+    return Level(float(scores.mean()), scores, type(desired).__name__)
 
 
-def _result(
+def judged(
     model: Any,
-    rows: Rows,
-    splits: Sequence[Split],
-    metric: str,
     curve: Curve,
-    complexity: Curve | None,
-    parameter: str | None,
-    desired: _Level,
+    metric: str,
+    desired: Level,
     baseline: float,
-    tolerance: float,
+    *,
+    ratio: float,
     sign: int,
+    certificate: Any,
+    n_features: int,
+    tolerance: float = 0.05,
+    complexity: Curve | None = None,
+    parameter: str | None = None,
 ) -> BiasVariance:
+    """The diagnosis by the rules above, from a learning curve.
+
+    ratio : test rows of a fold over its training rows, for the standard errors of folds that share rows.
+    sign : -1 where the scores of the curve are losses with their sign changed.
+    """
     level, level_folds, level_from = desired
     T, V = float(curve.train[-1].mean()), float(curve.validation[-1].mean())
     # A fold on which the model is far worse than a constant would dominate the standard errors of all differences.
@@ -262,7 +280,8 @@ def _result(
     if level_folds is not None:
         level_folds = np.maximum(level_folds, baseline)
         level = float(level_folds.mean())
-    ratio, t = rows_ratio(splits), t_quantile(len(splits))
+    n_folds = curve.validation.shape[1]
+    t = t_quantile(n_folds)
     gap_error = float(corrected_error(train - validation, ratio))
     short_error = float(corrected_error((level if level_folds is None else level_folds) - validation, ratio))
     # The range between a constant and the desired level is the unit of all differences.
@@ -283,8 +302,6 @@ def _result(
     falls_short = counts(short, short_error)
     # Differences of a fifth of the range could not be seen with these standard errors.
     blurred = np.isfinite(short_error) and t * max(short_error, corrected_error(validation, ratio)) > 0.2 * scale
-    certificate = getattr(fitted(model, rows), "certificate_", None)
-    n_features = rows.X.shape[1] if len(rows.X.shape) > 1 else 1
     # In words losses have their usual sign.
     said_T, said_V, said_level = (f"{sign * value:.4g}" for value in (T, V, level))
     if falls_short and bias >= 0.5 * short:
@@ -299,10 +316,8 @@ def _result(
             *finish_fit(model, certificate),
             *reduce_variance(model, more_rows_help=rising, n_features=n_features),
         )
-        why = (
-            f"it scores {said_T} on the rows it was fitted to and {said_V} on others, while {said_level} can be "
-            f"reached ({level_from})"
-        )
+        reached = f", while {said_level} can be reached ({level_from})" if falls_short else ""
+        why = f"it scores {said_T} on the rows it was fitted to and {said_V} on others{reached}"
     elif (wants_rows := counts(gap, gap_error) and rising) or blurred:
         kind = "needs more data"
         steps = reduce_variance(model, more_rows_help=True, n_features=n_features) if wants_rows else (_MORE_ROWS,)
@@ -322,7 +337,7 @@ def _result(
             else f"it scores {said_V} on rows it has not seen; {said_level}, which was desired, is within their noise"
         )
     notes: tuple[str, ...] = ()
-    if len(splits) < 2:
+    if n_folds < 2:
         notes = ("there is one split, so that no standard error is known: only sizes of differences were used",)
     notes += tuple(f"left out of the curve: {failure[:150]}" for failure in curve.failures[:3])
     best = None

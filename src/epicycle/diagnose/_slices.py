@@ -11,12 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import stdtrit
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from epicycle.core._checks import count, open_unit, optional_import
 from epicycle.core._docs import documented
@@ -24,13 +21,12 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, short, styled
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import in_catalogue
-from epicycle.data._frames import is_frame
 from epicycle.diagnose._row_losses import losses_of_rows
+from epicycle.diagnose._tree_rules import leaf_rules, splittable, whole_columns
 from epicycle.report._finding import Finding
 from epicycle.report._plain import brief
-from epicycle.select._inputs import CROSS_VALIDATION_DOCS, Rows, check_model, checked_rows, take
+from epicycle.select._inputs import CROSS_VALIDATION_DOCS, Rows, check_model, checked_rows
 from epicycle.tree import DecisionTreeRegressor
-from epicycle.tree.cart._export import question
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +162,7 @@ def slices(
     count("n_examples", n_examples)
     open_unit("level", level)
     name, predicted, losses = losses_of_rows(model, rows, loss, cv, ordered, n_jobs, seed)
-    table, categorical, notes = _sliceable(X if features is None else features, rows.n)
+    table, categorical, notes = splittable(X if features is None else features, rows.n)
     seen = np.flatnonzero(np.isfinite(losses))
     if min_rows is not None:
         count("min_rows", min_rows, low=2)
@@ -186,7 +182,7 @@ def slices(
         n_jobs=n_jobs,
     ).fit(_safe_indexing(table, search), losses[search])
     leaf = np.asarray(tree.apply(table))
-    found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups, _whole_columns(table))
+    found = _measured(tree, leaf, losses, seen, measure, float(level), rows.groups, whole_columns(table))
     mean = float(losses[seen].mean())
     verdict, steps = _verdict(found, mean, name)
     order = seen[np.argsort(-losses[seen], kind="stable")][: int(n_examples)]
@@ -209,96 +205,6 @@ def _label(rule: str, rows: int) -> str:
     """A rule on two lines at most, with its number of rows."""
     lines = textwrap.wrap(short(f"{rule} ({rows:,} rows)", 64), 34)
     return "\n".join(lines)
-
-
-def _sliceable(X: Any, n: int) -> tuple[Any, list[Any], list[str]]:
-    """The columns that a tree can split, the names of the categorical ones, and notes on columns left out."""
-    if _num_samples(X) != n:
-        raise DataError(f"features: {_num_samples(X)} rows; X has {n}")
-    if not is_frame(X):
-        return (np.asarray(X) if isinstance(X, list | tuple) else X), [], []
-    frame = nw.from_native(X, eager_only=True)
-    categorical: list[Any] = []
-    kept, left = [], []
-    for j, (name, dtype) in enumerate(frame.schema.items()):
-        if dtype.is_numeric() or dtype == nw.Boolean:
-            kept.append(j)
-        elif dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object) or isinstance(dtype, nw.Enum | nw.Categorical):
-            kept.append(j)
-            categorical.append(name)
-        else:
-            left.append(name)
-    if not kept:
-        raise DataError("features: no column of numbers, categories or text to describe slices by")
-    notes = [f"columns that slices cannot be described by: {', '.join(map(str, left))}"] if left else []
-    return (X if not left else take(X, np.array(kept))), categorical, notes
-
-
-def _rule(tree: Any, path: list[tuple[int, bool]], whole: Mapping[int, tuple[float, float]]) -> str:
-    """The conditions on the path to a leaf: of each number one range, in whole numbers where all values are."""
-    names = tree._names()
-    ranges: dict[int, list[float]] = {}
-    parts: dict[tuple[int, int], str] = {}
-    for node, left in path:
-        t = tree.tree_
-        feature, value = int(t.feature[node]), float(t.threshold[node])
-        if t.is_categorical[node] or not np.isfinite(value):
-            parts[(feature, node + 1)] = question(tree, node, 3, left=left)  # questions about categories are kept all
-        else:
-            ranges.setdefault(feature, [-np.inf, np.inf])[int(left)] = value  # deeper ones are tighter
-            low, high = ranges[feature]
-            parts[(feature, 0)] = _range(names[feature], (low, high), whole.get(feature))
-    return " and ".join(parts.values()) or "all rows"
-
-
-def _range(name: Any, ends: tuple[float, float], whole: tuple[float, float] | None) -> str:
-    """Numbers above the first and not above the second of `ends`, as a person would say it.
-
-    `whole` are the least and the largest value of a column of whole numbers.
-    """
-    low, high = ends
-    if whole is not None:
-        first, last = max(np.floor(low) + 1, whole[0]), min(np.floor(high), whole[1])
-        if first == last:
-            return f"{name} = {brief(first)}"
-        if low > -np.inf and high < np.inf:
-            return f"{name} from {brief(first)} to {brief(last)}"
-        return f"{name} <= {brief(last)}" if high < np.inf else f"{name} >= {brief(first)}"
-    if low > -np.inf and high < np.inf:
-        return f"{name} from {low:.4g} to {high:.4g}"
-    return f"{name} <= {high:.4g}" if high < np.inf else f"{name} > {low:.4g}"
-
-
-def _whole_columns(table: Any) -> dict[int, tuple[float, float]]:
-    """Columns of small whole numbers, with their ends."""
-    found: dict[int, tuple[float, float]] = {}
-    frame = nw.from_native(table, eager_only=True) if is_frame(table) else None
-    for j in range(table.shape[1]):
-        column = np.asarray(table[:, j]) if frame is None and not sp.issparse(table) else None
-        if frame is not None:
-            series = frame[:, j]
-            column = series.drop_nulls().to_numpy() if series.dtype.is_numeric() else None
-        if column is None or column.dtype.kind not in "iuf":
-            continue
-        values = column[np.isfinite(column)]
-        if len(values) and np.abs(values).max() < 1e6 and (values == np.floor(values)).all():
-            found[j] = (float(values.min()), float(values.max()))
-    return found
-
-
-def _leaves(tree: Any, whole: Mapping[int, tuple[float, float]]) -> dict[int, str]:
-    children = tree.tree_.children_left
-    found: dict[int, str] = {}
-
-    def walk(node: int, path: list[tuple[int, bool]]) -> None:
-        if children[node] < 0:
-            found[node] = _rule(tree, path, whole)
-            return
-        walk(int(children[node]), [*path, (node, True)])
-        walk(int(children[node]) + 1, [*path, (node, False)])
-
-    walk(0, [])
-    return found
 
 
 def _halves(seen: np.ndarray, groups: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -345,7 +251,7 @@ def _measured(
     whole: Mapping[int, tuple[float, float]],
 ) -> list[dict[str, Any]]:
     """Loss of every leaf on the second half against the rest, with simultaneous intervals."""
-    rules = _leaves(tree, whole)
+    rules = leaf_rules(tree, whole)
     m, total = len(rules), float(losses[measure].sum())
     found = []
     for node, rule in rules.items():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from epicycle.report._markup import Html, tag
-from epicycle.report._plain import items, number, numbers, shown, text, whole
+from epicycle.report._plain import alike, items, number, numbers, shown, text, whole
 from epicycle.report._svg import WIDTH, Canvas, Scale, figure, px, span_of, tick_label
 
 _LINE, _BAR, _MOST = 17, 23, 15
@@ -35,20 +35,16 @@ def in_rows(
     if not known:
         return None
     kept = known[:_MOST]
-    # What rounding leaves of a difference is no number to show.
-    least = 1e-9 * max(abs(entry[1] or 0.0) for entry in kept)
+    said = _percent if percent else alike(entry[1] for entry in kept)
 
-    def said(value: float) -> str:
-        return f"{value:.1%}" if percent else shown(value if abs(value) > least else 0.0, 3)
-
-    lines = [_lines(label) for label, *_ in kept]
+    lines = [name_lines(label) for label, *_ in kept]
     tops = [4.0]
     for wrapped in lines:
         tops.append(tops[-1] + _LINE * len(wrapped) + _BAR)
     height = tops[-1] + 40
     span = span_of([0.0] if zero else [], *(entry[1:] for entry in kept), pad=0.04)
     canvas = Canvas(span, (0, 1), height=height, left=14, right=10, top=4)
-    _foot(canvas, axis, percent=percent)
+    foot(canvas, axis, percent=percent)
     origin = canvas.x(0.0)
     # Lines stand beside the bars alone: names stay clear of them.
     bands = [(end - _BAR + 2, end) for end in tops[1:]]
@@ -62,7 +58,7 @@ def in_rows(
         colour = worse if sure else "blue" if bar else "grey"
         words = f"{text(label, 120)}: {said(value)}"
         if low is not None and high is not None:
-            words += f", between {shown(low, 3)} and {shown(high, 3)}"
+            words += f", between {said(low)} and {said(high)}"
         for j, line in enumerate(lines[i]):
             canvas.words(7, tops[i] + _LINE * j + 14, line, class_="name")
         canvas.put("text", said(value), x=WIDTH - 10, y=tops[i] + 14, text_anchor="end", class_="tick name")
@@ -98,17 +94,22 @@ def in_rows(
     )
 
 
-def _lines(label: Any) -> list[str]:
+def _percent(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def name_lines(label: Any, wide: int = 40) -> list[str]:
     """A name in up to three lines."""
-    found = textwrap.wrap(text(label, 160), 40) or [""]
-    return found if len(found) <= 3 else [*found[:2], found[2][:37] + "..."]
+    found = textwrap.wrap(text(label, 160), wide) or [""]
+    return found if len(found) <= 3 else [*found[:2], found[2][: wide - 3] + "..."]
 
 
-def _foot(canvas: Canvas, label: str, *, percent: bool = False) -> None:
-    foot = canvas.height - 40
+def foot(canvas: Canvas, label: str, *, percent: bool = False) -> None:
+    """Numbers and label of the axis below the rows."""
+    base = canvas.height - 40
     for value in canvas.x.ticks():
         words = f"{100 * value:.4g}%" if percent else tick_label(value)
-        canvas.words(canvas.x(value), foot + 16, words, anchor="middle", class_="tick")
+        canvas.words(canvas.x(value), base + 16, words, anchor="middle", class_="tick")
     canvas.words((canvas.x.start + canvas.x.stop) / 2, canvas.height - 5, label, anchor="middle")
 
 

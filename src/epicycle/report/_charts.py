@@ -259,7 +259,7 @@ def thresholds(curve: dict[str, Any]) -> Html | None:
     return figure(
         canvas,
         "threshold",
-        "Threshold",
+        "Precision and recall by threshold",
         "Rows at or above the threshold are predicted positive. A higher one gives fewer false positives and "
         "more misses.",
         description=f"Precision, recall and F1 by threshold; chosen {shown(chosen, 3)}.",

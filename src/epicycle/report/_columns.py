@@ -7,7 +7,7 @@ from typing import Any
 
 from epicycle.report import _bars as bars
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
-from epicycle.report._plain import DASH, brief, items, mapping, number, numbers, shown, text, whole
+from epicycle.report._plain import DASH, brief, items, mapping, number, numbers, percent, shown, text, whole
 from epicycle.report._svg import WIDTH, Canvas, figure, px
 
 _FIGURES, _CORRELATED, _LEVELS = 40, 14, 8
@@ -28,7 +28,9 @@ def contents(profile: dict[str, Any]) -> str:
     total = sum(c or 0.0 for c in counts) + (number(sketch.get("other")) or 0.0)
     if total <= 0:
         return ""
-    named = [f"{text(name, 24)} {(count or 0.0) / total:.0%}" for name, count in zip(levels[:4], counts, strict=False)]
+    named = [
+        f"{text(name, 24)} {percent((count or 0.0) / total)}" for name, count in zip(levels[:4], counts, strict=False)
+    ]
     return ", ".join(named) + (", ..." if len(levels) > 4 or sketch.get("other") else "")
 
 
@@ -121,7 +123,7 @@ def _levels(sketch: dict[str, Any], name: str, i: int) -> Html | None:
         words = f"{level}: {whole(count)} rows, {count / total:.1%}"
         canvas.put("rect", x=8, y=y + 3, width=max(wide, 0.6), height=16, class_=f"bar faint {colour}", title=words)
         canvas.words(13, y + 15.5, level if len(level) <= 30 else level[:29] + "…")
-        canvas.put("text", f"{count / total:.0%}", x=WIDTH - 10, y=y + 15.5, text_anchor="end", class_="tick")
+        canvas.put("text", percent(count / total), x=WIDTH - 10, y=y + 15.5, text_anchor="end", class_="tick")
     return figure(canvas, f"column-{i}", name, "", description=f"Levels of {name}: {contents({'sketch': sketch})}.")
 
 

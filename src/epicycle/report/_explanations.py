@@ -6,8 +6,9 @@ from typing import Any
 
 from epicycle.report import _bars as bars
 from epicycle.report._markup import Html, joined, tag
-from epicycle.report._plain import items, mapping, number, numbers, shown, text
+from epicycle.report._plain import items, mapping, number, numbers, percent, shown, text
 from epicycle.report._svg import Canvas, figure, span_of
+from epicycle.report._waterfall import waterfall
 
 _FIGURES = 8
 
@@ -27,7 +28,8 @@ def explanations(record: dict[str, Any]) -> Html | None:
         if (made := waterfall(mapping(row), i)) is not None
     ]
     summary = _summary(falls)
-    if not curves and not rows and summary is None:
+    tree = surrogate(mapping(found.get("surrogate")))
+    if not curves and not rows and summary is None and tree is None:
         return None
     parts: list[Html | None] = []
     if curves:
@@ -37,10 +39,11 @@ def explanations(record: dict[str, Any]) -> Html | None:
             "others. What is learnt is no effect: it may stand for a column that is not there."
         )
         parts += [tag("h3", "Partial dependence"), tag("p", note, class_="quiet"), tag("div", curves, class_="figures")]
+    parts.append(tree)
     if rows or summary is not None:
         note = (
             "From the mean prediction to that of a row: what each column adds (Shapley values by sampled orders, "
-            "against training rows). Whiskers are two standard errors of the sampling."
+            "against training rows), with two standard errors of the sampling."
         )
         drawn = [one for one in (summary, *rows) if one is not None]
         parts += [tag("h3", "Contributions"), tag("p", note, class_="quiet"), tag("div", drawn, class_="figures")]
@@ -71,7 +74,7 @@ def dependence(curve: dict[str, Any], i: int) -> Html | None:
         return None
     lines = [numbers(line) for line in items(curve.get("lines"))[:20]]
     canvas = Canvas(span_of(x, pad=0.02), span_of(mean, *lines), height=230)
-    canvas.axes(name, f"mean {of}")
+    canvas.axes(name, f"mean {of}", x_whole=all(v is not None and v.is_integer() for v in x))
     for line in lines:
         canvas.line(x, line, "grey", kind="faint")
     canvas.line(x, mean, "blue")
@@ -87,23 +90,44 @@ def dependence(curve: dict[str, Any], i: int) -> Html | None:
     )
 
 
-def waterfall(row: dict[str, Any], i: int) -> Html | None:
-    """Contributions to the prediction of a row."""
-    entries = []
-    for part in map(mapping, items(row.get("contributions"))):
-        value, error = number(part.get("mean")), number(part.get("se"))
-        ends = (None, None) if value is None or error is None else (value - 2 * error, value + 2 * error)
-        entries.append((f"{text(part.get('name'), 60)} = {text(part.get('value'), 40)}", value, *ends))
-    of = text(row.get("of"), 40)
-    return bars.in_rows(
-        f"row-{i}",
-        text(row.get("title"), 80),
-        f"{of} goes from {shown(row.get('start'), 3)} to {shown(row.get('end'), 3)}; the target is "
-        f"{text(row.get('target'), 40)}.",
-        entries,
-        axis=f"added to {of}",
-        description=f"Contributions of {len(entries)} columns.",
-    )
+def surrogate(found: dict[str, Any]) -> Html | None:
+    """A small tree that imitates the model, as nested conditions."""
+    root, fidelity = mapping(found.get("root")), number(found.get("fidelity"))
+    if not items(root.get("children")):
+        return None
+    of, depth = text(found.get("of"), 40), 6
+    leaves: list[float] = []
+
+    def collect(node: dict[str, Any], level: int) -> None:
+        if (mean := number(node.get("mean"))) is not None:
+            leaves.append(mean)
+        for child in items(node.get("children"))[:2] if level < depth else []:
+            collect(mapping(child), level + 1)
+
+    collect(root, 0)
+    low, high = min(leaves, default=0.0), max(leaves, default=1.0)
+
+    def drawn(node: dict[str, Any], level: int) -> Html:
+        mean, children = number(node.get("mean")), [mapping(child) for child in items(node.get("children"))[:2]]
+        wide = 100 * ((mean or 0.0) - low) / (high - low) if high > low else 0.0
+        bar = tag("i", style=f"width:{max(wide, 1.5):.0f}%")
+        line = tag(
+            "div",
+            tag("span", text(node.get("condition") or "all rows", 120), class_="rule"),
+            tag("span", shown(mean, 3), class_="mean"),
+            tag("span", bar, class_="track", aria_hidden="true"),
+            tag("span", tag("span", percent(node.get("share")), class_="n"), " of the rows", class_="share"),
+            class_="node" if children else "node leaf",
+        )
+        inner = tag("ul", [drawn(child, level + 1) for child in children]) if children and level < depth else None
+        return tag("li", line, inner)
+
+    how = ""
+    if fidelity is not None:
+        how = f" It accounts for {percent(max(fidelity, 0.0))} of the variance of the predictions on the test rows"
+        how += "." if fidelity >= 0.5 else ", too little to stand for the model."
+    note = f"A small tree that imitates the model: the mean of its {of} under each condition.{how}"
+    return joined(tag("h3", "Surrogate tree"), tag("p", note, class_="quiet"), tag("ul", drawn(root, 0), class_="tree"))
 
 
 def _summary(falls: dict[str, Any]) -> Html | None:

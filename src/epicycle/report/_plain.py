@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,24 @@ def brief(value: Any, digits: int = 4) -> str:
     """A number without the zeros at its end, which say nothing outside a table."""
     found = shown(value, digits)
     return found.rstrip("0").rstrip(".") if "." in found and "e" not in found else found
+
+
+def alike(values: Iterable[float | None], digits: int = 3) -> Callable[[float], str]:
+    """Numbers of one column or figure, all with the decimals that give the largest so many significant digits."""
+    largest = max((abs(v) for v in values if v is not None), default=0.0)
+    if not 1e-4 <= largest < 1e6:
+        return lambda value: shown(value if abs(value) > 1e-9 * largest else 0.0, digits)
+    places = max(0, digits - 1 - math.floor(math.log10(largest)))
+    return lambda value: f"{round(value, places) + 0.0:,.{places}f}"
+
+
+def percent(value: Any) -> str:
+    """A share in percent, with one decimal below a tenth."""
+    found = number(value)
+    if found is None:
+        return DASH
+    words = f"{found:.1%}" if abs(found) < 0.0995 or 0.99 < found < 1 else f"{found:.0%}"
+    return words.replace(".0%", "%")
 
 
 def whole(value: Any) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
-from epicycle.report._plain import DASH, brief, items, mapping, number, numbers, shown, text, whole
+from epicycle.report._plain import DASH, brief, items, mapping, number, numbers, percent, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of
 
 _CLASSES = 30
@@ -67,6 +68,7 @@ def groups(record: dict[str, Any]) -> Html | None:
     """Rates by group, with intervals."""
     found = mapping(record.get("groups"))
     lines = [mapping(row) for row in items(found.get("groups"))]
+    said = percent if found.get("kind") == "share" else partial(shown, digits=3)
     names = [text(name, 60) for name in items(found.get("rates"))]
     if not lines or not names:
         return None
@@ -77,8 +79,9 @@ def groups(record: dict[str, Any]) -> Html | None:
         for name in names:
             rate = mapping(rates.get(name))
             low, high = number(rate.get("lower")), number(rate.get("upper"))
-            span = tag("small", _between(low, high), class_="params") if low is not None and high is not None else None
-            cells.append(joined(shown(rate.get("value"), 3), span))
+            between = f"{said(low)} to {said(high)}"
+            span = tag("small", between, class_="params") if low is not None and high is not None else None
+            cells.append(joined(said(rate.get("value")), span))
         rows.append(cells)
     return joined(
         tag("p", text(found.get("verdict"), 600), class_="verdict") if found.get("verdict") else None,

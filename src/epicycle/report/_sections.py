@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ from epicycle.report._markup import Child, Html, clipped, joined, more, table, t
 from epicycle.report._plain import DASH, items, mapping, number, shown, text, whole
 from epicycle.report._svg import span_of
 from epicycle.report._wording import (
+    about,
     advised,
     best_row,
     certified,
@@ -161,11 +163,13 @@ def models(record: dict[str, Any]) -> Html | None:
     base = number(baseline.get("score_mean"))
     sign = -1 if greater else 1
 
+    def size_of(row: dict[str, Any]) -> tuple[float, float]:
+        return number(row.get("rows")) or 0.0, number(row.get("n_folds")) or 0.0
+
     def place(i: int) -> tuple[Any, ...]:
         """The best first; then by the rows and folds of the score, so that neighbours can be compared."""
         score = number(rows[i].get("score_mean"))
-        size = [-(number(rows[i].get(key)) or 0.0) for key in ("rows", "n_folds")]
-        return (i != best, score is None, *size, sign * (score or 0.0), i)
+        return (i != best, score is None, *(-n for n in size_of(rows[i])), sign * (score or 0.0), i)
 
     known = [i for i in range(len(rows)) if number(rows[i].get("score_mean")) is not None]
     order = sorted(known or range(len(rows)), key=place)
@@ -182,12 +186,13 @@ def models(record: dict[str, Any]) -> Html | None:
     with_status = any(text(rows[i].get("status") or "done", 40) not in ("done", "ok", "finished") for i in kept)
     lines: list[list[Child]] = []
     span = _score_span(rows, kept, base)
+    preliminary = [size_of(rows[i]) < size_of(rows[kept[0]]) for i in kept]
     for rank, i in enumerate(kept):
         row = rows[i]
         listed = text(row.get("params"), 200) if row.get("params") else ""
         params = tag("small", clipped(listed, 90), class_="params") if listed else None
         line: list[Child] = [
-            f"{rank + 1}",
+            "" if preliminary[rank] else f"{rank + 1}",
             joined(clipped(model_name(row), 48), params),
             shown(row.get("score_mean")),
             shown(row.get("score_se"), 2),
@@ -206,6 +211,8 @@ def models(record: dict[str, Any]) -> Html | None:
     if base is not None:
         name = f" ({text(baseline['name'], 60)})" if baseline.get("name") else ""
         caption += f" The vertical line is the baseline{name}, {shown(base)}."
+    if any(preliminary):
+        caption += " Models without a number were dropped after fewer rows or folds, by a score that is preliminary."
     chosen = text(mapping(rows[best]).get("method") or model_name(mapping(rows[best])), 60) if best is not None else ""
     cost = restriction_words(mapping(record.get("restriction")), chosen)
     return _all(
@@ -311,11 +318,35 @@ def limits(record: dict[str, Any]) -> Html | None:
         tag("h3", "Bias or variance") if bias or curve else None,
         advised(bias),
         _grid(charts.learning_curve(curve, metric_label(named), greater_is_better(named))),
-        tag("h3", "Optimiser or objective") if objective else None,
+        tag("h3", f"Optimiser or objective of {about(objective)}") if objective else None,
         advised(objective),
         found_table(objective),
         *_other_findings(record),
+        _left_out(mapping(record.get("skipped"))),
     )
+
+
+_SLOTS = {
+    "bias_variance": "the learning curve",
+    "importances": "importances",
+    "slices": "slices",
+    "worst_rows": "the rows with the largest losses",
+    "threshold": "the threshold",
+    "dependence": "partial dependence",
+    "surrogate": "the surrogate tree",
+    "contributions": "contributions",
+    "optimizer_or_objective": "optimiser or objective",
+    "ablation": "the ablation",
+}
+
+
+def _left_out(skipped: dict[str, Any]) -> Html | None:
+    """What the time did not allow, so that nobody looks for it."""
+    late = [_SLOTS.get(slot, slot) for slot, why in skipped.items() if re.search(r"out of time|longer", text(why))]
+    if not late:
+        return None
+    listed = " and ".join([", ".join(late[:-1]), late[-1]] if len(late) > 1 else late)
+    return tag("p", f"Left out for want of time: {listed}. A longer --time shows them.", class_="quiet")
 
 
 def _curve_of(finding: dict[str, Any]) -> dict[str, Any]:

@@ -106,16 +106,26 @@ class Canvas:
         self.put("text", what, x=x, y=y, text_anchor=None if anchor == "start" else anchor, class_=class_)
 
     def axes(
-        self, x_label: str, y_label: str, *, x_ticks: int = 5, y_ticks: int = 5, x_names: Sequence[str] = ()
+        self,
+        x_label: str,
+        y_label: str,
+        *,
+        x_ticks: int = 5,
+        y_ticks: int = 5,
+        x_names: Sequence[str] = (),
+        x_whole: bool = False,
     ) -> None:
-        """Grid lines with their numbers, and labels of the axes; names stand at 0, 1, ... in the place of numbers."""
+        """Grid lines with their numbers, and labels of the axes; names stand at 0, 1, ... in the place of numbers.
+
+        x_whole : whole numbers only.
+        """
         left, right, foot, top = self.x.start, self.x.stop, self.y.start, self.y.stop
         for value in self.y.ticks(y_ticks):
             at = self.y(value)
             self.put("line", x1=left, x2=right, y1=at, y2=at, class_="grid")
             self.words(left - 7, at + 4, tick_label(value), anchor="end", class_="tick")
         named = [(float(i), x_names[i]) for i in thinned(len(x_names), x_ticks)]
-        for value, label in named or self._labelled(x_ticks):
+        for value, label in named or self._labelled(x_ticks, whole=x_whole):
             at = self.x(value)
             self.put("line", x1=at, x2=at, y1=foot, y2=foot + 4, class_="axis")
             self.words(at, foot + 18, label, anchor="middle", class_="tick")
@@ -125,9 +135,10 @@ class Canvas:
             middle = (foot + top) / 2
             self.put("text", y_label, x=12, y=middle, text_anchor="middle", transform=f"rotate(-90 12 {px(middle)})")
 
-    def _labelled(self, about: int) -> list[tuple[float, str]]:
+    def _labelled(self, about: int, *, whole: bool = False) -> list[tuple[float, str]]:
         """Ticks of x with their numbers, fewer where long ones would touch."""
-        found = [(tick, tick_label(tick)) for tick in self.x.ticks(about)]
+        ticks = self.x.ticks(about)
+        found = [(tick, tick_label(tick)) for tick in ticks if not whole or abs(tick - round(tick)) < 1e-9]
         while len(found) > 1:
             room = abs(self.x(found[1][0]) - self.x(found[0][0]))
             if 7.4 * max(len(label) for _, label in found) + 6 <= room:

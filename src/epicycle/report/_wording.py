@@ -194,7 +194,7 @@ def next_steps(record: dict[str, Any], limit: int = 6) -> list[str]:
         steps.append("Let the optimiser converge: the fit did not reach its minimum.")
     if beats(record) is False:
         steps.append("Get more test rows, or a better model: it is not shown to be better than the baseline.")
-    findings = [mapping(finding) for finding in items(record.get("findings"))]
+    findings = [finding for finding in map(mapping, items(record.get("findings"))) if _of_chosen(finding, record)]
     rank = {slot: i for i, slot in enumerate(_SLOTS)}
     findings.sort(key=lambda finding: rank.get(text(finding.get("slot")), len(rank)))
     advice = [[text(step, 260) for step in items(finding.get("next_steps"))] for finding in findings]
@@ -202,6 +202,21 @@ def next_steps(record: dict[str, Any], limit: int = 6) -> list[str]:
     for i in range(2):  # the first of each, then the second of each
         steps += [given[i] for given in advice if len(given) > i]
     return list(dict.fromkeys(map(sentence, steps)))[:limit]
+
+
+def about(finding: dict[str, Any]) -> str:
+    """The model that a finding about an optimiser speaks of."""
+    models = items(mapping(finding.get("table")).get("model"))
+    return text(models[0], 60) if models else "the model"
+
+
+def _of_chosen(finding: dict[str, Any], record: dict[str, Any]) -> bool:
+    """Whether a finding is about the chosen model: the one of the optimiser is about the best linear model."""
+    at = best_row(record)
+    if finding.get("slot") != "optimizer_or_objective" or at is None:
+        return True
+    row = mapping(items(record.get("leaderboard"))[at])
+    return about(finding) in ("the model", text(row.get("method"), 60), model_name(row))
 
 
 def sentence(words: str) -> str:

@@ -530,7 +530,7 @@ class Record(TypedDict, total=False):
     restriction: Mapping[str, Any] | None  # "name", "score", "score_chosen", "cost", "cost_se"
     interrupted: bool
     correlations: Mapping[str, Any]  # "names", "values"
-    explanations: Mapping[str, Any]  # "partial_dependence", "contributions"
+    explanations: Mapping[str, Any]  # "partial_dependence", "surrogate", "contributions"
     groups: Mapping[str, Any] | None  # "column", "rates", "groups", "verdict"
     certificate: CertificateRecord
     findings: Sequence[FindingRecord]

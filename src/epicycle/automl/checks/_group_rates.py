@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from epicycle.automl.tables._columns import as_numbers, as_text, kind_of_column
 from epicycle.core._exceptions import DataError
+from epicycle.report._plain import brief, percent
 from epicycle.report.curves import wilson
 
 #: Groups of a report at most, and parts of a column of numbers.
@@ -21,7 +23,7 @@ def group_rates(
 ) -> dict[str, Any]:
     """Rates of each group, and whether intervals of two groups lie apart.
 
-    Of two classes the rarer one is the positive: rows predicted positive, positives found, false alarms. Of numbers the
+    Of two classes the rarer one is the positive: rows predicted positive, recall, false positive rate. Of numbers the
     mean error and its size.
     """
     labels = _groups(table, name)
@@ -33,7 +35,9 @@ def group_rates(
         rows = codes == k
         values = {label: _rate(given[rows & of], interval) for label, (given, of, interval) in rates.items()}
         found.append({"group": str(names[k]), "rows": int(rows.sum()), "rates": values})
-    return {"column": name, "rates": list(rates), "groups": found, "verdict": _verdict(found, list(rates), name)}
+    kind = "number" if classes is None else "share"
+    verdict = _verdict(found, list(rates), name, brief if classes is None else percent)
+    return {"column": name, "kind": kind, "rates": list(rates), "groups": found, "verdict": verdict}
 
 
 def _groups(table: pa.Table, name: str) -> np.ndarray:
@@ -67,8 +71,8 @@ def _rates(
         positive = classes[int(np.argmin(counts)) if counts[0] != counts[1] else 1]
         called = (predicted == positive).astype(float)
         found[f"predicted {positive}"] = (called, every, "share")
-        found[f"{positive} found"] = (called, y == positive, "share")
-        found["false alarms"] = (called, y != positive, "share")
+        found[f"recall of {positive}"] = (called, y == positive, "share")
+        found["false positive rate"] = (called, y != positive, "share")
     return found
 
 
@@ -87,7 +91,7 @@ def _rate(values: np.ndarray, interval: str) -> dict[str, Any]:
     return {"value": mean, "lower": low, "upper": high, "rows": n}
 
 
-def _verdict(found: list[dict[str, Any]], rates: list[str], name: str) -> str:
+def _verdict(found: list[dict[str, Any]], rates: list[str], name: str, said: Callable[[Any], str]) -> str:
     """The pair of groups that lies furthest apart in each rate, where their intervals do not meet."""
     apart = []
     for rate in rates:
@@ -97,7 +101,7 @@ def _verdict(found: list[dict[str, Any]], rates: list[str], name: str) -> str:
         low = min(known, key=lambda pair: pair[1]["upper"])
         high = max(known, key=lambda pair: pair[1]["lower"])
         if low[1]["upper"] < high[1]["lower"]:
-            apart.append(f"{rate}: {low[1]['value']:.3g} for {low[0]}, {high[1]['value']:.3g} for {high[0]}")
+            apart.append(f"{rate}: {said(low[1]['value'])} for {low[0]}, {said(high[1]['value'])} for {high[0]}")
     if not apart:
         return f"No two groups of {name} lie clearly apart on the test rows."
     return f"Groups of {name} whose intervals do not meet: {'; '.join(apart)}."

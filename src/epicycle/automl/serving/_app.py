@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import is_classifier
 
-from epicycle.automl._contributions import contributions
+from epicycle.automl.diagnosis._contributions import contributions
 from epicycle.automl.serving._batches import Batches, BusyError
 from epicycle.automl.serving._figures import Figures
 from epicycle.automl.serving._form_page import form_page

@@ -57,7 +57,7 @@ def number_form(known: Any, share: float) -> tuple[str | None, int]:
     counts = [len(known) - as_plain(known, form).null_count for form in FORMS]
     best = max(range(len(FORMS)), key=lambda k: (counts[k], -k))
     if counts[best] < share * len(known) or (FORMS[best] == "truth" and counts[best] < len(known)):
-        return None, counts[best]
+        return None, max(counts[:-1])  # words for yes and no are numbers only where all texts are
     return FORMS[best], counts[best]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl._contributions import contributions
+from epicycle.automl.diagnosis._contributions import contributions
 from epicycle.automl.tables._columns import as_numbers, as_text
 from epicycle.automl.tables._table_model import TableModel
 from epicycle.core._random import stream
