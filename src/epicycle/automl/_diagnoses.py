@@ -36,6 +36,8 @@ _MIN_ROWS = 60
 _MIN_COMPARED = 300
 #: Columns that the ablation removes one by one; the others are reshuffled together.
 _SINGLE_COLUMNS = 6
+#: Training rows that explanations compare with at most.
+_SPREAD_ROWS = 2_000
 
 
 @dataclass
@@ -222,16 +224,23 @@ class Diagnoses:
         def dependence(_: int) -> None:
             found["partial_dependence"] = partial_dependence(explained, ranked, kinds, seed)
 
+        # Rows from the whole time of the training rows, where they are in order.
+        spread = self.raw.take(pa.array(np.unique(np.linspace(0, self.raw.num_rows - 1, _SPREAD_ROWS).astype(int))))
+
         def contributions(rows: int) -> None:
-            if falls := waterfalls(explained, rows_in_file[:rows], self.raw, seconds, seed):
+            if falls := waterfalls(explained, rows_in_file[:rows], spread, seconds, seed):
                 found["contributions"] = falls
 
         def surrogate(_: int) -> None:
-            if made := surrogate_tree(explained, self.raw, kinds, seed):
+            if made := surrogate_tree(explained, spread, kinds, seed):
                 found["surrogate"] = made
 
         self.attempt("worst_rows", most, worst)
-        for slot, work in (("dependence", dependence), ("surrogate", surrogate), ("contributions", contributions)):
+        slots = {"dependence": dependence, "surrogate": surrogate, "contributions": contributions}
+        if explained.table.num_columns < 2:  # a column alone adds everything
+            slots = {"dependence": dependence}
+            self.found.skipped["contributions"] = "not needed: one column"
+        for slot, work in slots.items():
             self.attempt(slot, most if seconds > 0.1 else 0, work)
 
     def _ranked(self, names: list[str]) -> list[str]:

@@ -337,8 +337,13 @@ def judged(
             else f"it scores {said_V} on rows it has not seen; {said_level}, which was desired, is within their noise"
         )
     notes: tuple[str, ...] = ()
+    if kind == "good fit" and not rising and slope > max(slope_error, 0.01 * scale):
+        notes += (
+            f"the curve still rises: the last rows improved the score by {slope:.2g}, with a standard error of "
+            f"{slope_error:.2g}",
+        )
     if n_folds < 2:
-        notes = ("there is one split, so that no standard error is known: only sizes of differences were used",)
+        notes += ("there is one split, so that no standard error is known: only sizes of differences were used",)
     notes += tuple(f"left out of the curve: {failure[:150]}" for failure in curve.failures[:3])
     best = None
     if complexity is not None:

@@ -11,6 +11,8 @@ from epicycle.report._svg import Canvas, figure, span_of
 from epicycle.report._waterfall import waterfall
 
 _FIGURES = 8
+#: Share of the variance of the predictions from which on a tree stands for a model.
+_FAITHFUL = 0.5
 
 
 def explanations(record: dict[str, Any]) -> Html | None:
@@ -124,8 +126,11 @@ def surrogate(found: dict[str, Any]) -> Html | None:
 
     how = ""
     if fidelity is not None:
-        how = f" It accounts for {percent(max(fidelity, 0.0))} of the variance of the predictions on the test rows"
-        how += "." if fidelity >= 0.5 else ", too little to stand for the model."
+        share = f"{percent(max(fidelity, 0.0))} of the variance of the predictions on the test rows"
+        if fidelity < _FAITHFUL:
+            words = f"No small tree imitates the model: the best one accounts for {share}."
+            return joined(tag("h3", "Surrogate tree"), tag("p", words, class_="quiet"))
+        how = f" It accounts for {share}."
     note = f"A small tree that imitates the model: the mean of its {of} under each condition.{how}"
     return joined(tag("h3", "Surrogate tree"), tag("p", note, class_="quiet"), tag("ul", drawn(root, 0), class_="tree"))
 

@@ -230,6 +230,7 @@ def _unbroken(words: str) -> Html:
 
 
 _ROWS, _COLUMNS = 25, 10
+_HEADS = {"f1": "F1"}
 
 
 def finding_of(record: dict[str, Any], slot: str) -> dict[str, Any]:
@@ -265,7 +266,7 @@ def found_table(finding: dict[str, Any], *, folded: str = "") -> Html | None:
         if any(number(v) is not None for v in values) and not any(isinstance(v, str) for v in values)
     ]
     rows = [[_cell(values[i] if i < len(values) else None) for values in columns.values()] for i in range(kept)]
-    heads = [text(name, 40).replace("_", " ") for name in columns]
+    heads = [_HEADS.get(name, text(name, 40).replace("_", " ")) for name in columns]
     inner = joined(table(heads, rows, numeric=numeric, label=folded or "numbers", class_="fit"), more(n - kept, "rows"))
     return tag("details", tag("summary", folded), inner) if folded else inner
 

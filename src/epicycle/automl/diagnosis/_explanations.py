@@ -152,7 +152,8 @@ def waterfalls(
     losses = explained.losses()
     order = np.argsort(losses, kind="stable")
     chosen = {"Typical row": order[len(order) // 2], "Best row": order[0], "Worst row": order[-1]}
-    reference = reference.select(explained.table.column_names).slice(0, _REFERENCE_ROWS)
+    some = np.unique(np.linspace(0, reference.num_rows - 1, _REFERENCE_ROWS).astype(int))
+    reference = reference.select(explained.table.column_names).take(pa.array(some))
     width = explained.table.num_columns + 1
     each = 2 * width * explained.seconds_per_row()
     pairs = int(np.clip(0.5 * seconds / max(3 * each, 1e-9), 0, _PAIRS))
@@ -211,11 +212,13 @@ def worst_rows(explained: Explained, rows_in_file: np.ndarray, names: Sequence[s
     losses = explained.losses()
     worst = np.argsort(-losses, kind="stable")[:_WORST]
     some = explained.table.take(pa.array(worst))
+    predicted = explained.model.predict(some)
+    size = losses[worst] if explained.classes is not None else predicted - explained.y[worst]
     found: dict[str, list[Any]] = {
         "row of the file": [int(row) for row in rows_in_file[worst]],
-        "loss": [float(loss) for loss in losses[worst]],
+        "loss" if explained.classes is not None else "error": [float(value) for value in size],
         "target": [_plain(value) for value in explained.y[worst]],
-        "prediction": [_plain(value) for value in explained.model.predict(some)],
+        "prediction": [_plain(value) for value in predicted],
     }
     for name in [name for name in names if name in some.column_names][:_VALUES]:
         found[name] = [value if isinstance(value, int | float) else _shown(value) for value in some[name].to_pylist()]
