@@ -234,3 +234,31 @@ def test_arguments_of_ridge_cv(rows):
             ep.RidgeCV(alphas).fit(X, y)
     with pytest.raises(ParameterError, match="number of penalties do not correspond: 3 != 2"):
         ep.Ridge([1, 2, 3]).fit(X, np.column_stack([y, y]))
+
+
+@pytest.mark.filterwarnings("ignore::epicycle.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("given", [{"max_iter": 0}, {"max_iter": 1}, {"eps": 0.0}])
+@pytest.mark.parametrize("name", ["LarsCV", "LassoLars", "LassoLarsCV", "LassoLarsIC"])
+def test_paths_of_few_steps_are_those_of_scikit_learn(rows, name, given):
+    X, y, _ = rows
+    ours, theirs = getattr(ep, name)(**given).fit(X, y), getattr(reference, name)(**given).fit(X, y)
+    assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-12)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8)
+    assert ours.n_iter_ == theirs.n_iter_ or "max_iter" not in given
+    alphas = [path(X, y, max_iter=0)[0] for path in (ep.lars_path, reference.lars_path)]
+    assert_allclose(*alphas, rtol=1e-12)
+
+
+def test_no_steps_of_huber_leave_its_start(rows):
+    X, y, _ = rows
+    with pytest.warns(ConvergenceWarning, match="did not converge in 0 iterations"):
+        model = ep.HuberRegressor(max_iter=0).fit(X, y)
+    assert model.n_iter_ == 0
+    assert not model.certificate_.holds
+
+
+def test_no_steps_of_matching_pursuit_stand_for_the_default(rows):
+    X, y, _ = rows
+    ours, theirs = (m.OrthogonalMatchingPursuitCV(max_iter=0).fit(X, y) for m in (ep, reference))
+    assert ours.n_nonzero_coefs_ == theirs.n_nonzero_coefs_
+    assert_allclose(ours.coef_, theirs.coef_, rtol=1e-10, atol=1e-12)

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators, get_tags
+from sklearn.utils._param_validation import Interval, Options
 
 import epicycle
 
@@ -54,6 +55,49 @@ NOT_HERE = {
     "t_": ("rows that were seen: n_iter_ times those of an epoch", ("MLPClassifier", "MLPRegressor")),
     "one_hot_encoder_": ("indicators are written from the numbers of the leaves", ("RandomTreesEmbedding",)),
 }
+
+#: Values that scikit-learn lists and ours refuse, with the reason; it does not answer for most of them either.
+REFUSED = {
+    ("tol", 0.0): "no computation in floating point reaches a tolerance of zero",
+    ("gamma", 0.0): "the kernel would be the same for all pairs of rows",
+    ("learning_rate", 0.0): "no tree would have an effect",
+    ("alpha_init", 0.0): "a precision of zero is a variance without bound",
+    ("lambda_init", 0.0): "a precision of zero is a variance without bound",
+    ("noise_variance", 0.0): "the criteria divide by it",
+    ("alpha", 0.0): "the inverse of a singular kernel matrix would be taken",
+    ("doc_topic_prior", 0.0): "a Dirichlet distribution has positive parameters",
+    ("topic_word_prior", 0.0): "a Dirichlet distribution has positive parameters",
+    ("validation_fraction", 0.0): "nothing would be held out",
+    ("kernel", "additive_chi2"): "no Mercer kernel: negative values on the diagonal are none of an inner product",
+    ("metric", "wminkowski"): "scikit-learn refuses it at fit",
+    ("metric", "matching"): "an old name of hamming for rows of booleans; most of scikit-learn's classes refuse it at fit",
+    ("p", 0.0): "scikit-learn refuses it at fit",
+    ("n_neighbors", None): "scikit-learn refuses it at fit or when it predicts",
+    ("radius", None): "scikit-learn refuses it when it predicts, or finds no neighbours",
+    ("max_iter", None): "scikit-learn refuses it at fit",
+    ("max_iter", 0): "nothing would be fitted",
+    ("max_doc_update_iter", 0): "nothing would be fitted",
+}
+MAX_ITER = {
+    0: ["DictionaryLearning", "LatentDirichletAllocation"],
+    None: ["ElasticNet", "Lasso", "MultiTaskElasticNet", "MultiTaskLasso"],
+}
+
+
+def listed(constraint):
+    """The values that a constraint of scikit-learn names: options, None, and the ends of intervals that belong to them."""
+    if isinstance(constraint, Options):
+        return sorted(constraint.options, key=str)
+    if constraint is None:
+        return [None]
+    if constraint == "boolean":
+        return [True, False]
+    if not isinstance(constraint, Interval):
+        return []
+    number = int if constraint.type.__name__ == "Integral" else float
+    ends = [constraint.left] * (constraint.closed in ("left", "both"))
+    ends += [constraint.right] * (constraint.closed in ("right", "both"))
+    return [number(end) for end in ends if end is not None and np.isfinite(end)]
 
 
 def documented(model):
@@ -101,6 +145,17 @@ def test_parameters(name):
     # Arguments that may be given by place are given in the same places.
     placed = [p.name for p in theirs.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert [p.name for p in ours.values() if p.kind is p.POSITIONAL_OR_KEYWORD][: len(placed)] == placed
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_values_of_parameters(name):
+    domains, given = getattr(epicycle, name)._parameters, {}
+    for parameter, constraints in THEIRS[name]._parameter_constraints.items():
+        if parameter in domains and not isinstance(constraints, str):
+            given[parameter] = [value for constraint in constraints for value in listed(constraint)]
+    refused = [(p, value) for p, values in given.items() for value in values if not domains[p].accepts(value)]
+    assert [entry for entry in refused if entry not in REFUSED] == []
+    assert [value for p, value in refused if p == "max_iter" and name not in MAX_ITER[value]] == []
 
 
 @pytest.mark.parametrize("name", SHARED)

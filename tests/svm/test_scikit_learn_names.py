@@ -247,3 +247,23 @@ def test_nu_regression_on_a_given_matrix():
     K = X[:, :3] @ X[:, :3].T
     given, linear = NuSVR(kernel="precomputed", tol=1e-6).fit(K, y), NuSVR(kernel="linear", tol=1e-6).fit(X[:, :3], y)
     assert_allclose(given.predict(K), linear.predict(X[:, :3]), atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::epicycle.exceptions.ConvergenceWarning", "ignore:Solver terminated early")
+@pytest.mark.parametrize("cls", [SVC, SVR, NuSVC, OneClassSVM])
+def test_no_steps_end_at_the_start(cls):
+    ours, theirs = cls(max_iter=0).fit(X, THREE), getattr(svm, cls.__name__)(max_iter=0).fit(X, THREE)
+    assert not ours.certificate_.holds
+    assert_array_equal(ours.n_iter_, theirs.n_iter_)
+    assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-6)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:Liblinear failed")
+@pytest.mark.parametrize("solver", ["dual-cd", "newton"])
+@pytest.mark.parametrize("cls", [LinearSVC, LinearSVR])
+def test_no_passes_of_a_linear_machine_leave_zeros(cls, solver):
+    model = cls(max_iter=0, solver=solver).fit(X, TWO)
+    assert not model.certificate_.holds
+    assert not model.coef_.any()
+    assert model.intercept_ == 0

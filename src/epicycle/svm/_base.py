@@ -42,7 +42,7 @@ MACHINE_PARAMETERS: Mapping[str, Domain] = {
     "gamma": AnyOf(Choice("scale", "auto"), Real(minimum=0, inclusive=False)),
     "cache_size": Real(minimum=0, inclusive=False),
     "shrinking": Boolean(),
-    "max_iter": AnyOf(Integer(minimum=1), Integer(minimum=-1, maximum=-1)),
+    "max_iter": Integer(minimum=-1),
 }
 
 
@@ -349,7 +349,7 @@ converged_ : bool""",
             )
             value = max(gap, violation) if complete else np.inf
             certificate = Certificate("duality gap and KKT violation", value, self.tol, meaning)
-        if reason == "max_iter" and not message and self.max_iter > 0:
+        if reason == "max_iter" and not message and self.max_iter >= 0:
             message = (
                 f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
                 "StandardScaler or MinMaxScaler"

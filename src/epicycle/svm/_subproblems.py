@@ -179,7 +179,7 @@ def solve(
 ) -> Solved:
     """Solve one problem; `mercer` says that the kernel is known for a Mercer kernel."""
     # Only a hopeless problem needs as many steps as the default allows.
-    steps = options.max_iter if options.max_iter > 0 else max(10_000_000, 100 * sub.problem.n)
+    steps = options.max_iter if options.max_iter >= 0 else max(10_000_000, 100 * sub.problem.n)
     rounds = _MOST_EPOCHS if options.seed is not None and options.max_iter < 0 else np.inf
     limits = Limits(options.tol, options.tol, steps, options.cache_bytes / 4, options.shrinking, rounds)
     if sub.form == "hull":

@@ -27,6 +27,7 @@ _PARAMETERS: dict[str, Domain] = {
     **PATH_PARAMETERS,
     "cv": NoneOr(InstanceOf(object)),
     "max_n_alphas": Integer(minimum=1, maximum=MAX_ALPHAS),
+    "max_iter": Integer(minimum=0),
 }
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"

@@ -20,10 +20,10 @@ from epicycle.linear.lasso._solver import LassoSolver, MomentSolver
 TOLERANCE = 1e-8
 
 _PARAMETERS: dict[str, Domain] = {
-    "max_iter": Integer(minimum=1),
+    "max_iter": Integer(minimum=0),
     "alpha_min": Real(minimum=0),
     "method": Choice("lar", "lasso"),
-    "eps": Real(minimum=0, maximum=1, inclusive=(False, True)),
+    "eps": Real(minimum=0, maximum=1),
     "return_path": Boolean(),
     "return_n_iter": Boolean(),
     "positive": Boolean(),

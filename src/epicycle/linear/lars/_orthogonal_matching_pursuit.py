@@ -163,7 +163,7 @@ class OrthogonalMatchingPursuitCV(RoutesToSplitter, SparseLinearModel):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "copy": Boolean(),
-        "max_iter": NoneOr(Integer(minimum=1)),
+        "max_iter": NoneOr(Integer(minimum=0)),
         "cv": NoneOr(InstanceOf(object)),
     }
     _card: ClassVar[MethodCard] = _CARD
@@ -180,7 +180,7 @@ class OrthogonalMatchingPursuitCV(RoutesToSplitter, SparseLinearModel):
         """Choose the number of features by cross-validation and fit to all rows."""
         data = self._fit_data(X, y, sample_weight, target="numeric", check_finite=False)
         p = data.n_features
-        most = min(max(p // 10, 5), p) if self.max_iter is None else min(self.max_iter, p)
+        most = min(self.max_iter or max(p // 10, 5), p)
 
         def trace(problem: LassoProblem) -> tuple[np.ndarray, np.ndarray]:
             pursuit = Pursuit(problem.solvers[0], "orthogonal", by_angle=False)

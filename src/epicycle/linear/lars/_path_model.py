@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 PATH_PARAMETERS: Mapping[str, Domain] = {
     "precompute": NoneOr(COMPATIBILITY_PARAMETERS["precompute"]),
     "copy_X": COMPATIBILITY_PARAMETERS["copy_X"],
-    "eps": Real(minimum=0, maximum=1, inclusive=(False, True)),
-    "max_iter": NoneOr(Integer(minimum=1)),
+    "eps": Real(minimum=0, maximum=1),
+    "max_iter": NoneOr(Integer(minimum=0)),
 }
 
 
@@ -148,7 +148,8 @@ class PathModel(SparseLinearModel):
             worst = Certificate(worst.kind, np.inf, self.tol, "the path was not followed for all targets")
         history = monitor.history()
         state = {"paths": [record.state() for record in records]}
-        self._conclude(Solution(W.ravel(), 0.0, history, worst, max(1, history.n_iter), reason, message, state=state))
+        n_iter = 0 if self.max_iter == 0 else max(1, history.n_iter)
+        self._conclude(Solution(W.ravel(), 0.0, history, worst, n_iter, reason, message, state=state))
         return knots
 
     def _keep(

@@ -19,7 +19,7 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Choice, Domain, Real
+from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, Real
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
@@ -111,6 +111,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "epsilon": Real(minimum=1),
         "alpha": Real(minimum=0),
+        "max_iter": Integer(minimum=0),
         "scale": AnyOf(Choice("joint", "mad"), Real(minimum=0, inclusive=False)),
     }
     _card: ClassVar[MethodCard] = MethodCard(

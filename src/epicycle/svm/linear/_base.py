@@ -12,7 +12,7 @@ from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator
@@ -28,6 +28,7 @@ from epicycle.svm.linear._problem import MarginProblem, Optimum, loss_statistic
 LINEAR_PARAMETERS: Mapping[str, Domain] = {
     "C": Real(minimum=0, inclusive=False),
     "intercept_scaling": Real(0, 1e100, inclusive=False),
+    "max_iter": Integer(minimum=0),
     "dual": AnyOf(Boolean(), Choice("auto")),
     "solver": Choice("auto", "dual-cd", "newton"),
 }

@@ -205,7 +205,7 @@ def primal_newton(
     wanted: dict[int, Wanted] = {k: next(solver) for k, solver in enumerate(solvers)}
     best: dict[int, Bounds] = {}
     step, reason = monitor.history().n_iter, "stalled"
-    for _ in range(max_iter):
+    for _ in range(max(max_iter, 1)):  # the first pass measures the start
         which = tuple(wanted)
         found = _points(data, problem, which, [wanted[k] for k in which], n_jobs)
         for k, point in zip(which, found, strict=True):
