@@ -48,7 +48,7 @@ WORK = {
         "n_repeats",
     ),
     *("n_passes", "max_steps", "n_steps", "robust_iterations", "n_starts", "max_rounds", "n_jobs", "n_bootstrap"),
-    *("epochs", "cg_steps", "steps_per_iteration", "critic_steps"),
+    *("epochs", "cg_steps", "steps_per_iteration", "critic_steps", "n_moves", "n_levels", "n_hops", "n_glimpses"),
 }
 #: What networks take where nothing else is drawn: their defaults learn for many seconds.
 FEW_STEPS = {"max_iter": 3, "steps_per_iteration": 4}

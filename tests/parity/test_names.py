@@ -70,7 +70,10 @@ REFUSED = {
     ("validation_fraction", 0.0): "nothing would be held out",
     ("kernel", "additive_chi2"): "no Mercer kernel: negative values on the diagonal are none of an inner product",
     ("metric", "wminkowski"): "scikit-learn refuses it at fit",
-    ("metric", "matching"): "an old name of hamming for rows of booleans; most of scikit-learn's classes refuse it at fit",
+    (
+        "metric",
+        "matching",
+    ): "hamming distances of booleans; most of scikit-learn's classes refuse it at fit",
     ("p", 0.0): "scikit-learn refuses it at fit",
     ("n_neighbors", None): "scikit-learn refuses it at fit or when it predicts",
     ("radius", None): "scikit-learn refuses it when it predicts, or finds no neighbours",
@@ -85,7 +88,7 @@ MAX_ITER = {
 
 
 def listed(constraint):
-    """The values that a constraint of scikit-learn names: options, None, and the ends of intervals that belong to them."""
+    """The values that a constraint of scikit-learn names: options, None, and closed ends of intervals."""
     if isinstance(constraint, Options):
         return sorted(constraint.options, key=str)
     if constraint is None:

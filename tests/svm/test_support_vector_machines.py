@@ -308,7 +308,7 @@ def test_what_is_refused():
         (SVC(kernel="rbv"), (X, LABELS), ParameterError, "kernel='rbv'"),
         (SVC(kernel=lambda A, B: np.ones(3)), (X, LABELS), DataError, "kernel.*shape"),
         (SVC(cache_size=0), (X, LABELS), ParameterError, "cache_size=0"),
-        (SVC(max_iter=0), (X, LABELS), ParameterError, "max_iter=0"),
+        (SVC(max_iter=-2), (X, LABELS), ParameterError, "max_iter=-2"),
         (SVC(slack="l3"), (X, LABELS), ParameterError, "slack='l3'"),
         (SVC(class_weight={5: 1.0}), (X, LABELS), ParameterError, "class_weight names the class 5"),
         (SVC(), (X, LABELS, -np.ones(240)), DataError, "sample_weight"),

@@ -451,8 +451,8 @@ def test_plot():
         (Lars(alpha=-1.0), ParameterError, "alpha"),
         (Lars(n_nonzero_coefs=0), ParameterError, "n_nonzero_coefs"),
         (Lars(positive=True), ParameterError, "positive=True"),
-        (Lars(eps=0.0), ParameterError, "eps"),
-        (Lars(max_iter=0), ParameterError, "max_iter"),
+        (Lars(eps=-1.0), ParameterError, "eps"),
+        (Lars(max_iter=-1), ParameterError, "max_iter"),
     ],
 )
 def test_bad_parameters(model, error, message):

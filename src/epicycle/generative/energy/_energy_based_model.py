@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from epicycle.core._exceptions import EpicycleWarning, ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real, check_parameter
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
@@ -204,6 +205,10 @@ class EnergyBasedModel(DensityNet):
         return losses
 
     def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
+        if self.n_levels:
+            # Positions, momenta, slopes and what the slope of each layer needs, of all chains at a time.
+            width = 6 * self.n_features_in_ + 3 * sum(architecture["hidden"])
+            require_memory(4.0 * width * self.n_annealed, f"n_annealed={self.n_annealed}", "take a smaller n_annealed")
         super()._train(rows, architecture, stream=stream)
         if self.n_levels:
             self._normalise()

@@ -1,0 +1,27 @@
+"""What campaigns of random fits have found in networks: an answer, or an error in words."""
+
+import numpy as np
+import pytest
+
+import epicycle as ep
+from epicycle.exceptions import ConvergenceError, MemoryBudgetError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("solver", ["sgd", "momentum", "adagrad", "adadelta", "rmsprop", "adam", "adamw"])
+def test_steps_and_decays_beyond_single_precision_end_in_words(solver):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), np.arange(30) % 2
+    given = {"learning_rate_init": 1e300, "alpha": 1e300}
+    with pytest.raises(ConvergenceError, match=r"no number|no longer a number"):
+        ep.MLPClassifier((5,), solver=solver, max_iter=2, **given).fit(X, y)
+    model = ep.MLPClassifier((5,), solver=solver, max_iter=2, learning_rate_init=1e-300).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_chains_beyond_all_memory_are_refused_before_work():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    for n in (10**10, 2**62):
+        with pytest.raises(MemoryBudgetError, match=f"n_annealed={n} would need"):
+            ep.EnergyBasedModel(max_iter=1, n_annealed=n).fit(X)
