@@ -34,6 +34,8 @@ from epicycle.nets.training._weights import Weights, load_weights, weights_of
 
 #: A loss that is no number is noticed within so many steps.
 _CHECK_EVERY = 32
+#: Of rates and decays, beyond which torch has errors of its own; such a step leads to weights that are not finite.
+_LARGEST = torch.finfo(torch.float32).max
 
 #: (module) -> columns of the history, among them "validation_score" (greater is better) where one is held out.
 Validation = Callable[[torch.nn.Module], Mapping[str, float]]
@@ -184,7 +186,7 @@ class TrainingRun:
         """One step along the gradient of a batch; gives its mean loss."""
         at, options = self.at, self.options
         decay = options.weight_decay + options.alpha / (batch.n_rows * self.rows.mean_weight)
-        set_rates(self.optimizer, rate, decay)
+        set_rates(self.optimizer, min(rate, _LARGEST), min(decay, _LARGEST))
         # What an estimator's own gradients draw; ours name a stream for each part of the batch.
         own = not isinstance(self.gradients, Gradients)
         with drawing_from(self.seed, at.step, 0, self.device) if own else nullcontext():

@@ -10,8 +10,6 @@ import torch
 
 from epicycle.nets.training._options import TrainingOptions
 
-_LARGEST = torch.finfo(torch.float32).max
-
 
 def make_optimizer(module: torch.nn.Module, options: TrainingOptions) -> torch.optim.Optimizer:
     """The optimiser of a module, in groups: weights that decay, apart from biases, scales and norms; by their rates."""
@@ -59,10 +57,6 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 
 
 def set_rates(optimizer: torch.optim.Optimizer, rate: float, decay: float) -> None:
-    """The learning rate and the decay of the weights of the next step.
-
-    torch refuses numbers beyond float32; its largest is a step to weights that are not finite all the same.
-    """
+    """The learning rate and the decay of the weights of the next step."""
     for group in optimizer.param_groups:
-        group["lr"] = min(rate * group["factor"], _LARGEST)
-        group["weight_decay"] = min(decay * group["decays"], _LARGEST)
+        group["lr"], group["weight_decay"] = rate * group["factor"], decay * group["decays"]
