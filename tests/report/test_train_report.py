@@ -248,6 +248,12 @@ def test_what_the_time_did_not_allow_is_said():
     assert "the threshold" not in page
 
 
+def test_the_worst_rows_are_shown_where_no_slices_are():
+    page = report.html({"worst_rows": {"row of the file": [7, 3], "error": [12.5, -4.0]}})
+    assert "Rows with the largest losses" in page
+    assert '<td class="n">7</td>' in page
+
+
 def test_advice_about_another_model_is_not_a_next_step():
     finding = {
         "slot": "optimizer_or_objective",

@@ -94,8 +94,8 @@ class Diagnoses:
         seconds_per_row = max(self.seconds_per_fit, 1e-4) / n
         return int(min(most, n, max(seconds - overhead, 0.0) / (fits * seconds_per_row)))
 
-    def attempt(self, slot: str, rows: int, work: Callable[[int], Any]) -> None:
-        """Run a diagnosis on so many rows, or record why it is skipped."""
+    def attempt(self, slot: str, rows: int, work: Callable[[int], Any], share: float = 1.0) -> None:
+        """Run a diagnosis on so many rows within a share of the time that is left, or record why it is skipped."""
         if rows < min(_MIN_ROWS, len(self.evaluation.y)):
             self.found.skipped[slot] = "skipped: out of time"
             return
@@ -105,7 +105,7 @@ class Diagnoses:
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", EpicycleWarning)
                 warnings.simplefilter("ignore", UserWarning)
-                with time_limit(max(self.budget.left(0.5 * self.keep), 0.1)):
+                with time_limit(max(share * self.budget.left(0.5 * self.keep), 0.1)):
                     found = work(rows)
         except OutOfTimeError:
             self.found.skipped[slot] = "skipped: took longer than expected"
@@ -143,7 +143,7 @@ class Diagnoses:
                 raise DataError("no part of the rows has a score on every fold")
             return judged_curve(self.evaluation, self.candidate, model, curve)
 
-        self.attempt("bias_variance", rows if sizes else 0, work)
+        self.attempt("bias_variance", rows if sizes else 0, work, share=0.6)
 
     def run_importances(self) -> None:
         """Permutation importances: the loss of score on the test rows of a fold when a column is shuffled there."""
@@ -207,6 +207,16 @@ class Diagnoses:
 
         self.attempt("slices", min(len(y), _MAX_ROWS["slices"]) if self.budget.left(self.keep) > 0 else 0, work)
 
+    def run_worst_rows(self, model: TableModel, table: pa.Table, y: np.ndarray, rows_in_file: np.ndarray) -> None:
+        """The test rows with the largest losses; their predictions are cheap beside a fit."""
+        ranked = self._ranked(list(self.evaluation.kinds))
+
+        def work(_: int) -> None:
+            explained = Explained(model, table, y, self.evaluation.metric.classes)
+            self.found.examples = worst_rows(explained, rows_in_file, ranked)
+
+        self.attempt("worst_rows", len(y), work)
+
     def run_explanations(self, model: TableModel, table: pa.Table, y: np.ndarray, rows_in_file: np.ndarray) -> None:
         """Partial dependence of the most important columns, and contributions to a typical, the best and worst row."""
         seconds = 0.3 * self.budget.left(self.keep)
@@ -215,11 +225,6 @@ class Diagnoses:
         most = min(len(y), _MAX_ROWS["importances"])
         explained = Explained(model, table.slice(0, most), y[:most], self.evaluation.metric.classes)
         found = self.found.explanations
-
-        def worst(_: int) -> None:
-            # The whole test set, whose predictions are cheap beside a fit.
-            every = Explained(model, table, y, self.evaluation.metric.classes)
-            self.found.examples = worst_rows(every, rows_in_file, ranked)
 
         def dependence(_: int) -> None:
             found["partial_dependence"] = partial_dependence(explained, ranked, kinds, seed)
@@ -235,13 +240,12 @@ class Diagnoses:
             if made := surrogate_tree(explained, spread, kinds, seed):
                 found["surrogate"] = made
 
-        self.attempt("worst_rows", most, worst)
         slots = {"dependence": dependence, "surrogate": surrogate, "contributions": contributions}
         if explained.table.num_columns < 2:  # a column alone adds everything
             slots = {"dependence": dependence}
             self.found.skipped["contributions"] = "not needed: one column"
         for slot, work in slots.items():
-            self.attempt(slot, most if seconds > 0.1 else 0, work)
+            self.attempt(slot, most if seconds > 0.1 else 0, work, share=0.6)
 
     def _ranked(self, names: list[str]) -> list[str]:
         """Columns from the most to the least important, as far as that is known."""

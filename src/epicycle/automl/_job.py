@@ -457,6 +457,7 @@ class Job:
     def _diagnose(self, run: TrainingRun, diagnoses: Diagnoses, search: Search, entry: Entry) -> None:
         self._check_score(run, diagnoses, entry)
         diagnoses.run_importances()
+        diagnoses.run_worst_rows(run.model_, self.parts.test, self.parts.y_test, self.parts.rows_test)
         diagnoses.run_slices(run.model_, self.parts.test, self.parts.y_test)
         if run.task == "classification":
             diagnoses.run_threshold(entry)

@@ -191,6 +191,7 @@ class TrainingRun:
             "certificate": plain(self.certificate),
             "findings": findings,
             "curves": {"importances": self.importances, "search": self.search_history, **self._learning_curve()},
+            "worst_rows": self.examples,
             "skipped": self.skipped,
             "drift": self.drift,
             "environment": environment(self.seed, self.seconds, self.budget),

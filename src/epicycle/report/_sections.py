@@ -417,10 +417,11 @@ def _ranked(rows: Iterable[tuple[Any, Any, Any]]) -> list[tuple[Any, float | Non
     return sorted(found, key=lambda entry: -(entry[1] if entry[1] is not None else float("-inf")))
 
 
-def error_slices(record: dict[str, Any]) -> Html | None:
+def errors(record: dict[str, Any]) -> Html | None:
     """Slices with more loss than the rest, and the rows with the largest losses."""
     slices = finding_of(record, "slices")
-    if not slices:
+    examples = mapping(slices.get("examples")) or mapping(record.get("worst_rows"))
+    if not slices and not examples:
         return None
     found = mapping(slices.get("table"))
     names = [items(found.get(key)) for key in ("slice", "above_rest", "lower", "upper")]
@@ -435,7 +436,6 @@ def error_slices(record: dict[str, Any]) -> Html | None:
         worse="vermilion",
         description=f"{len(entries)} slices.",
     )
-    examples = mapping(slices.get("examples"))
     return _all(
         advised(slices),
         _grid(drawn),
@@ -520,7 +520,7 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("limits", "Diagnoses", "Diagnoses", limits),
     ("earned", "Importances", "Importances and ablation", importances),
     ("learnt", "Explanations", "What the model has learnt", learnt.explanations),
-    ("fails", "Error slices", "Slices with high errors", error_slices),
+    ("fails", "Errors", "Where the errors are", errors),
     ("threshold", "Threshold", "Threshold", threshold),
     ("reproduce", "Reproduce", "Reproduce", reproduce),
 )

@@ -530,6 +530,8 @@ class Record(TypedDict, total=False):
     restriction: Mapping[str, Any] | None  # "name", "score", "score_chosen", "cost", "cost_se"
     interrupted: bool
     correlations: Mapping[str, Any]  # "names", "values"
+    worst_rows: Mapping[str, Sequence[Any]]  # columns of a table, such as "row of the file" and "loss"
+    skipped: Mapping[str, str]  # reasons why parts were left out, by slot
     explanations: Mapping[str, Any]  # "partial_dependence", "surrogate", "contributions"
     groups: Mapping[str, Any] | None  # "column", "rates", "groups", "verdict"
     certificate: CertificateRecord
