@@ -48,6 +48,24 @@ def test_lasso_codes_satisfy_the_conditions_of_an_optimum(positive):
     assert objective(X, C, ATOMS, alpha) <= objective(X, theirs, ATOMS, alpha) * (1 + 1e-7)
 
 
+@pytest.mark.parametrize("positive", [False, True])
+def test_codes_of_atoms_that_resemble_each_other_take_few_sweeps(positive):
+    rng = np.random.default_rng(3)
+    table = 100 * rng.choice([-1.0, 1.0], size=(12, 40))
+    atoms = np.abs(rng.normal(size=(60, 40))) + 0.5  # cosines of about 0.9, and more atoms than columns
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    squares, W = (table**2).sum(axis=1), np.zeros((12, 60))
+    native.lasso_codes(atoms @ atoms.T, table @ atoms.T, squares, 1.0, positive, 200, 1e-8, W)
+    rest = table - W @ atoms
+    scale = np.minimum(
+        1.0, 1.0 / np.maximum((rest @ atoms.T if positive else np.abs(rest @ atoms.T)).max(axis=1), 1e-9)
+    )
+    value = 0.5 * (rest**2).sum(axis=1) + np.abs(W).sum(axis=1)
+    dual = 0.5 * squares - 0.5 * ((table - scale[:, None] * rest) ** 2).sum(axis=1)
+    assert (value - dual <= 1.01e-8 * 0.5 * squares).all()
+    assert not positive or W.min() >= 0
+
+
 def test_positive_codes_without_a_penalty_are_non_negative_least_squares():
     C = sparse_encode(X[:30], ATOMS, algorithm="lasso_cd", alpha=0, positive=True, max_iter=5000)
     assert_allclose(C, [nnls(ATOMS.T, row)[0] for row in X[:30]], atol=1e-3)
