@@ -14,6 +14,7 @@ from epicycle import report
 from epicycle.automl.checks._correlations import rank_correlations
 from epicycle.automl.checks._group_rates import group_rates
 from epicycle.automl.diagnosis._explanations import Explained, partial_dependence, waterfalls
+from epicycle.automl.diagnosis._learning_curve import affordable_plan
 from epicycle.automl.diagnosis._surrogate import surrogate_tree
 from epicycle.cli import main
 from epicycle.cli._report import curves_of, report_files
@@ -189,6 +190,14 @@ def test_the_learning_curve_ends_with_the_scores_of_the_search(run):
     assert found.validation_score == pytest.approx(found.curve.validation[-1].mean())
     # The verdict is about the last point of the picture.
     assert f"{found.validation_score:.4g}" in found.verdict
+
+
+def test_the_sizes_of_the_learning_curve_follow_the_time():
+    assert affordable_plan(5, 1_000, seconds_per_fit=0.1, seconds=10) == ([100, 300, 600], 5)
+    assert affordable_plan(5, 1_000, seconds_per_fit=5.0, seconds=10) == ([100, 300], 4)
+    assert affordable_plan(2, 1_000, seconds_per_fit=5.0, seconds=10.2) == ([100, 300, 600], 2)
+    assert affordable_plan(5, 1_000, seconds_per_fit=100.0, seconds=10) == ([], 0)
+    assert affordable_plan(5, 15, seconds_per_fit=0.1, seconds=10) == ([], 0)
 
 
 def test_the_surrogate_tree_partitions_the_rows_and_imitates_the_model():

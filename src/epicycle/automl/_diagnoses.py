@@ -134,11 +134,11 @@ class Diagnoses:
             len(entry.folds(rows)),
             rows,
             self.seconds_per_fit * rows / len(self.evaluation.y),
-            0.4 * self.budget.left(self.keep),
+            seconds := 0.4 * self.budget.left(self.keep),
         )
 
         def work(_: int) -> Finding:
-            curve = learning_curve(self.evaluation, self.candidate, model, entry, sizes, n_folds)
+            curve = learning_curve(self.evaluation, self.candidate, model, entry, sizes, n_folds, seconds)
             if len(curve.x) < 2:
                 raise DataError("no part of the rows has a score on every fold")
             return judged_curve(self.evaluation, self.candidate, model, curve)

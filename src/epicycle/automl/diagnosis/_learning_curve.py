@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 import numpy as np
@@ -41,12 +43,20 @@ def affordable_plan(n_folds: int, rows: int, seconds_per_fit: float, seconds: fl
 
 
 def learning_curve(
-    evaluation: Evaluation, candidate: Candidate, model: TableModel, entry: Entry, sizes: list[int], n_folds: int
+    evaluation: Evaluation,
+    candidate: Candidate,
+    model: TableModel,
+    entry: Entry,
+    sizes: list[int],
+    n_folds: int,
+    seconds: float = math.inf,
 ) -> Curve:
     """Scores on training and validation rows; the last point is that of the search.
 
     model : the candidate, fitted to all training rows, which gives the last training score.
+    seconds : sizes whose fits would take longer, by those before, are left out.
     """
+    began = time.perf_counter()
     metric, form, rows = evaluation.metric, candidate.family.form, entry.most_rows()
     folds = entry.folds(rows)[:n_folds]
 
@@ -57,8 +67,12 @@ def learning_curve(
             responses_of(fitted, evaluation.features(form, at), metric.classes), evaluation.y[at], weight
         )
 
-    train, validation = np.empty((len(sizes) + 1, len(folds))), np.empty((len(sizes) + 1, len(folds)))
+    # What is left out stays NaN.
+    train, validation = (np.full((len(sizes) + 1, len(folds)), np.nan) for _ in range(2))
     for i, size in enumerate(sizes):
+        spent = time.perf_counter() - began
+        if i and spent * (1 + size / sum(sizes[:i])) > seconds:
+            break
         for j, fold in enumerate(folds):
             part, test = evaluation.part(fold, size)
             estimator = candidate.build(evaluation.seed, n_jobs=evaluation.n_jobs)
