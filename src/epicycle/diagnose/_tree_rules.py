@@ -58,9 +58,15 @@ def rule_of(tree: Any, path: list[tuple[int, bool]], whole: Mapping[int, tuple[f
     return " and ".join(parts.values()) or "all rows"
 
 
-def branch_of(tree: Any, node: int, *, left: bool, whole: Mapping[int, tuple[float, float]]) -> str:
-    """The condition of the rows that go left at a node, or right; of a set of one level the level is said."""
-    rule = rule_of(tree, [(node, left)], whole)
+def branch_of(tree: Any, path: list[tuple[int, bool]], whole: Mapping[int, tuple[float, float]]) -> str:
+    """The condition at the last node of a path, within what is known of its column from the nodes before.
+
+    Of a set of one level the level is said.
+    """
+    t, node = tree.tree_, path[-1][0]
+    is_range = not t.is_categorical[node] and np.isfinite(t.threshold[node])
+    same = [step for step in path if t.feature[step[0]] == t.feature[node]] if is_range else path[-1:]
+    rule = rule_of(tree, [step for step in same if not t.is_categorical[step[0]]] if is_range else same, whole)
     return re.sub(r" (?:(not) )?in \{([^,{}]+)\}$", lambda found: f" {found[1] or '='} {found[2]}", rule)
 
 

@@ -346,7 +346,8 @@ def _left_out(skipped: dict[str, Any]) -> Html | None:
     if not late:
         return None
     listed = " and ".join([", ".join(late[:-1]), late[-1]] if len(late) > 1 else late)
-    return tag("p", f"Left out for want of time: {listed}. A longer --time shows them.", class_="quiet")
+    option = tag("span", "--time", class_="whole")
+    return tag("p", f"Left out for want of time: {listed}. A longer ", option, " shows them.", class_="quiet")
 
 
 def _curve_of(finding: dict[str, Any]) -> dict[str, Any]:

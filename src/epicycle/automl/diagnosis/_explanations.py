@@ -116,6 +116,8 @@ def _one_dependence(
         counts = as_text(table[name]).drop_null().value_counts()
         pairs = zip(counts.field("counts").to_pylist(), counts.field("values").to_pylist(), strict=True)
         ranked = sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:_GRID]
+        if sum(count for count, _ in ranked) < 0.5 * table.num_rows:  # codes and names: hardly a level comes again
+            return None
         given = [level for _, level in ranked]
         place = {"levels": [str(level)[:40] for level in given]}
     else:

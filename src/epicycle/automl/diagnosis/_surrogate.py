@@ -53,14 +53,14 @@ def _nested(tree: Any, features: pa.Table) -> dict[str, Any]:
     """The nodes of a tree: condition, mean prediction, share of the rows, children."""
     whole, t = whole_columns(features), tree.tree_
 
-    def walk(node: int, condition: str) -> dict[str, Any]:
+    def walk(node: int, path: list[tuple[int, bool]]) -> dict[str, Any]:
         made: dict[str, Any] = {
-            "condition": condition,
+            "condition": branch_of(tree, path, whole) if path else "",
             "mean": float(np.ravel(t.values[node])[0]),
             "share": float(t.n_node_samples[node] / t.n_node_samples[0]),
         }
         if (child := int(t.children_left[node])) >= 0:
-            made["children"] = [walk(child + i, branch_of(tree, node, left=i == 0, whole=whole)) for i in range(2)]
+            made["children"] = [walk(child + i, [*path, (node, i == 0)]) for i in range(2)]
         return made
 
-    return walk(0, "")
+    return walk(0, [])
