@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -102,6 +103,39 @@ def test_what_is_no_http_is_refused_and_the_server_goes_on(server):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("n", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mutated_requests_are_never_an_error_of_the_server(server, n):
+    """Requests with bytes changed, cut off, doubled or put in: every answer is below 500, and a right one follows."""
+    port, _ = server
+    rng = np.random.default_rng(n)
+    body = json.dumps({"rows": [[1.0, 2.0]]}).encode()
+    head = b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    valid = head + b"content-length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+    seen = set()
+    for _ in range(n):
+        sent = bytearray(valid)
+        for at in rng.integers(0, len(valid), rng.integers(1, 5)):
+            sent[at] = rng.integers(256)
+        kind, at = rng.integers(4), int(rng.integers(len(sent)))
+        part = bytes(sent[at : at + 40])
+        sent = (sent, sent[:at], sent[:at] + part + sent[at:], sent[:at] + rng.bytes(20) + sent[at:])[kind]
+        with closing(socket.create_connection(("127.0.0.1", port), timeout=60)) as connection:
+            connection.sendall(bytes(sent))
+            connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            try:
+                while got := connection.recv(65_536):
+                    answer += got
+            except ConnectionError:  # what is no HTTP may be cut off
+                pass
+        statuses = [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3})", answer)]
+        assert all(status < 500 for status in statuses), (bytes(sent), answer[:300])
+        seen.update(statuses)
+    assert {400, 422} <= seen
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        assert post(connection, [[1.0, 2.0]])[0] == 200
+
+
 def test_an_interrupt_stops_it(server):
     port, process = server
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:

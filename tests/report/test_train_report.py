@@ -87,6 +87,9 @@ def test_the_notebook_form_is_short_and_closed(run):
     assert "root mean squared error" in shown
     assert shown.count("<div") == shown.count("</div")
     assert "<script" not in shown
+    names = [row["name"].partition("(")[0] for row in run.leaderboard if row["score_mean"] is not None]
+    board = shown[shown.index("leaderboard") :]
+    assert board[: board.index("</table>")].count("<tr>") == 1 + min(len(names), 6)
 
 
 def test_partial_dependence_is_the_mean_over_rows_with_the_value():

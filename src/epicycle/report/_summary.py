@@ -8,7 +8,7 @@ from typing import Any
 from epicycle.report._markup import clipped, joined, table, tag
 from epicycle.report._plain import items, mapping, plain, shown, text, whole
 from epicycle.report._scores import metrics
-from epicycle.report._wording import headline, metric_label, model_name, next_steps
+from epicycle.report._wording import headline, metric_label, model_name, next_steps, scored
 
 _ROWS = 6
 
@@ -16,7 +16,7 @@ _ROWS = 6
 def report_summary(record: Mapping[str, Any]) -> str:
     """The headline, the first candidates, the scores on the test set and the next steps, as HTML without a style."""
     given = mapping(plain(record))
-    rows = [mapping(row) for row in items(given.get("leaderboard"))]
+    rows = scored(items(given.get("leaderboard")))
     ranked = [
         [
             clipped(model_name(row), 64),
