@@ -122,6 +122,22 @@ def test_engines_weights_and_the_column_to_blame(model, tmp_path, client):
     assert_allclose(clone(model).fit(sp.csr_array(X)).score_samples(X), scores, rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianAnomalyDetector(covariance="multivariate", transforms="auto"),
+        PCAAnomalyDetector(2),
+        MixtureAnomalyDetector(2, random_state=0),
+    ],
+    ids=["gaussian", "components", "mixture"],
+)
+def test_threads_give_the_same_bits(model):
+    many = np.tile(X, (300, 1)) + RNG.normal(size=(150_000, 4))  # some blocks
+    scores = [clone(model).set_params(n_jobs=jobs).fit(many).score_samples(many) for jobs in (1, 2, 4)]
+    assert_array_equal(scores[1], scores[0])
+    assert_array_equal(scores[2], scores[0])
+
+
 @every
 def test_labels_choose_the_threshold(model):
     table, label = np.concatenate([X, ODD[40:]]), np.arange(510) >= 500

@@ -158,6 +158,16 @@ def test_memory_files_and_dask(model, tmp_path):
     assert_array_equal(one.components_, two.components_)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_threads_give_the_same_bits(solver):
+    table = rows(120_000, 8)  # some blocks, which threads take side by side
+    fits = [PCA(3, svd_solver=solver, random_state=0, n_jobs=jobs).fit(table) for jobs in (1, 2, 4)]
+    for fit in fits[1:]:
+        assert_array_equal(fit.components_, fits[0].components_)
+        assert_array_equal(fit.explained_variance_, fits[0].explained_variance_)
+        assert_array_equal(fit.transform(table), fits[0].transform(table))
+
+
 @given(
     seed=st.integers(0, 2**31),
     n=st.integers(2, 25),

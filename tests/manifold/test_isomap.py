@@ -76,6 +76,13 @@ def test_the_swiss_roll_is_unrolled(roll, distance_from):
     assert np.linalg.norm(K @ U - U * values, axis=0).max() < 1e-10 * values[0]
 
 
+def test_bits_do_not_depend_on_threads(roll):
+    fits = [ep.Isomap(n_neighbors=10, n_jobs=jobs).fit(roll[0]) for jobs in (1, 2, 4)]
+    for fit in fits[1:]:
+        assert np.array_equal(fit.embedding_, fits[0].embedding_)
+        assert np.array_equal(fit.transform(roll[0][:30] + 0.01), fits[0].transform(roll[0][:30] + 0.01))
+
+
 def test_equal_rows_are_at_no_distance():
     X = np.repeat(np.random.default_rng(0).normal(size=(15, 2)), 2, axis=0)
     by_paths = ep.Isomap(n_neighbors=6).fit(X).dist_matrix_

@@ -151,6 +151,15 @@ def test_threads_give_the_same_bits(digits):
     assert np.array_equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("kind", [ep.ClassicalMDS, ep.MDS])
+@pytest.mark.parametrize("landmarks", [None, 40])
+def test_fits_give_the_same_bits_on_any_number_of_threads(kind, landmarks):
+    X = load_digits().data[:300]
+    places = [kind(n_landmarks=landmarks, n_jobs=jobs).fit_transform(X) for jobs in (1, 2, 4)]
+    assert np.array_equal(places[1], places[0])
+    assert np.array_equal(places[2], places[0])
+
+
 def test_distances_that_are_not_euclidean():
     D = np.array([[0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]], dtype=float)  # a star
     model = ep.ClassicalMDS(3, metric="precomputed").fit(D)
