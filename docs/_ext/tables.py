@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -56,7 +57,9 @@ class MethodTable(Generated):
         rows = []
         for m in epicycle.methods(functions=True):
             role = "func" if "." in m.name else "class"
-            rows.append([f":{role}:`{m.name} <epicycle.{m.name}>`", m.summary, ", ".join(m.engines), m.certificate])
+            # With its markup, which the list of a terminal leaves out.
+            summary = (attrgetter(m.name)(epicycle).__doc__ or "").strip().partition("\n")[0]
+            rows.append([f":{role}:`{m.name} <epicycle.{m.name}>`", summary, ", ".join(m.engines), m.certificate])
         return list_table(["method", "what it is", "engines", "certificate"], rows, "22 40 20 18")
 
 

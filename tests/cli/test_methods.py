@@ -3,12 +3,16 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from dataclasses import asdict
 
+import pytest
+
 import epicycle as ep
 from epicycle.cli import main
+from epicycle.core.estimator._plain_text import plain_text
 
 
 def test_json_is_the_list_of_methods(capsys):
@@ -61,3 +65,22 @@ def test_on_a_terminal_it_is_a_table():
     assert "\t" not in text
     assert "summary" in text
     assert all(m.name in text and m.summary[:20] in text for m in ep.methods(functions=True))
+
+
+def test_summaries_have_no_markup():
+    for m in ep.methods(functions=True):
+        assert re.search(r"`|:\w+:|\\[a-z]|[\^_]\{|\*\*", m.summary) is None, f"{m.name}: {m.summary}"
+
+
+@pytest.mark.parametrize(
+    ("line", "plain"),
+    [
+        ("Fine-tuning a :class:`BERT`, see :func:`~epicycle.optim.solve`.", "Fine-tuning a BERT, see solve."),
+        ("A :class:`kernel <epicycle.kernel.RBF>` with ``metric=1`` and `start`.", "A kernel with metric=1 and start."),
+        (r"Values, :math:`V(b) = \max_k \alpha_k' b`.", "Values, V(b) = max_k α_k' b."),
+        (r":math:`P(|\hat\phi - \phi| > \gamma) \le 2 e^{-2 \gamma^2 m}`", "P(|φ\u0302 - φ| > γ) <= 2 e^(-2 γ^2 m)"),
+        (r":math:`2 \sum_{i<d} \binom{n-1}{i}`", "2 sum_(i<d) binom(n-1, i)"),
+    ],
+)
+def test_markup_becomes_plain_text(line, plain):
+    assert plain_text(line) == plain

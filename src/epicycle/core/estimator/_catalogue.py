@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from epicycle import _PUBLIC
 from epicycle.core._docs import complete_docstrings, documented
 from epicycle.core._parameters import Choice
+from epicycle.core.estimator._plain_text import plain_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: Modules whose functions are methods too.
@@ -112,7 +113,7 @@ def methods(family: str | None = None, *, functions: bool = False) -> list[Metho
 
 
 def _info(name: str, method: Any, card: MethodCard) -> MethodInfo:
-    summary = (method.__doc__ or "").strip().partition("\n")[0]
+    summary = plain_text((method.__doc__ or "").strip().partition("\n")[0])
     solver = getattr(method, "_parameters", {}).get("solver")
     solvers = solver.names if isinstance(solver, Choice) else ()
     return MethodInfo(name, summary, card.family, card.catalogue, solvers, card.engines, card.certificate)
