@@ -37,6 +37,16 @@ def count(name: str, value: Any, *, low: int = 0) -> int:
     return int(value)
 
 
+def items(name: str, values: Any) -> list[Any]:
+    """The items of a sequence or another iterable; text is none."""
+    if isinstance(values, str | bytes):
+        raise ParameterTypeError(f"{name}={values!r:.80}; expected a sequence, got text")
+    try:
+        return list(values)
+    except TypeError:
+        raise ParameterTypeError(f"{name}={values!r:.80}; expected a sequence, got {type(values).__name__}") from None
+
+
 def distribution(name: str, values: Any) -> np.ndarray:
     """Probabilities that add up to one; rounding up to 1e-6 is made good."""
     p = np.asarray(values, dtype=np.float64)

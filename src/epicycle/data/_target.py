@@ -17,6 +17,11 @@ from epicycle.data._numbers import exact_in_float64, numbers_of_objects, refuse_
 TargetKind = Literal["none", "numeric", "labels"]
 
 
+def as_numbers(values: Any, name: str) -> np.ndarray:
+    """An array of real numbers as float64, of any shape; what is not finite stays."""
+    return _as_float64(_plain(values, name), name)
+
+
 def require_target(y: Any, estimator_name: str) -> None:
     """Raise if there is no y."""
     if y is None:

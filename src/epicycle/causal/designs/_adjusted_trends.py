@@ -64,7 +64,7 @@ class AdjustedTrends:
         effect, influence, _ = mean(D)
         if self.doubly_robust:
             p = _propensity(Z, D, w)
-            odds = np.where(D == 1, 0.0, p / (1 - p))
+            odds = np.where(D == 1, 0.0, p / np.where(D == 1, 1.0, 1 - p))
             shift, of_shift, size = mean(odds)
             curvature = np.linalg.inv(Z.T @ (Z * (w * p * (1 - p))[:, None]) / n)
             slope = (w * odds * (r - shift)) @ Z / n

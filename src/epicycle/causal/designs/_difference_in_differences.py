@@ -19,7 +19,16 @@ from epicycle.causal.designs._group_time import (
     plain_trends,
 )
 from epicycle.causal.designs._hypothesis_test import HypothesisTest
-from epicycle.causal.designs._inputs import codes, columns, correction, grouped, row_weights, weights_of_units
+from epicycle.causal.designs._inputs import (
+    codes,
+    column,
+    columns,
+    correction,
+    grouped,
+    row_weights,
+    taken,
+    weights_of_units,
+)
 from epicycle.causal.designs._panel import Panel, panel_of
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
@@ -149,13 +158,15 @@ class DifferenceInDifferences(Design):
         DifferenceInDifferences
         """
         check_parameters(self, self._parameters)
-        weight = None if sample_weight is None else row_weights(sample_weight, len(np.asarray(y)))
-        W, _ = columns("X", X, len(np.asarray(y)), "DifferenceInDifferences")
+        y = column("y", y)
+        weight = row_weights(sample_weight, len(y))
+        W, _ = columns("X", X, len(y), "DifferenceInDifferences")
         if weight is not None and not weight.all():
             kept = weight > 0
             weight, W = weight[kept], W[kept]
-            y, unit, time, treatment = (np.asarray(a)[kept] for a in (y, unit, time, treatment))
-            clusters = None if clusters is None else np.asarray(clusters)[kept]
+            y, named = y[kept], {"unit": unit, "time": time, "treatment": treatment}
+            unit, time, treatment = (taken(name, values, kept) for name, values in named.items())
+            clusters = None if clusters is None else taken("clusters", clusters, kept)
         panel = panel_of(y, unit, time, treatment)
         cluster = None if clusters is None else codes("clusters", clusters, len(panel.y))[0]
         of_units = weights_of_units(weight, panel.unit, panel.shape[0])

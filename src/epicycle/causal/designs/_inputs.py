@@ -9,18 +9,16 @@ import numpy as np
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.data._matrix import as_matrix
 from epicycle.data._numbers import require_finite
+from epicycle.data._target import as_numbers
 
 Array = np.ndarray
 _MOST_ROWS = 10_000_000
+LARGEST = 1e152  # sums of squares of numbers beyond it leave the range of floating point
 
 
 def column(name: str, values: Any, n: int | None = None) -> Array:
     """A column of finite numbers, of n rows where n is known."""
-    try:
-        array = np.asarray(values)
-        array = array.astype(np.float64) if array.dtype != np.float64 else array
-    except (TypeError, ValueError):
-        raise DataTypeError(f"{name}: expected a column of numbers, got {type(values).__name__}") from None
+    array = as_numbers(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or len(array) == 0:
@@ -28,6 +26,8 @@ def column(name: str, values: Any, n: int | None = None) -> Array:
     if n is not None and len(array) != n:
         raise DataError(f"{name}: has {len(array)} rows; expected {n}, as y has")
     require_finite(array, name)
+    if not np.abs(array).max() <= LARGEST:
+        raise DataError(f"{name}: holds {np.abs(array).max():.1e}, whose square is no number; divide it by a constant")
     return array
 
 
@@ -37,10 +37,17 @@ def columns(name: str, values: Any, n: int, owner: str) -> tuple[Array, list[str
         return np.zeros((n, 0)), []
     if np.ndim(values) == 1:
         return column(name, values, n)[:, None], [name]
-    X, names = as_matrix(values, estimator_name=owner)
+    try:
+        X, names = as_matrix(values, estimator_name=owner)
+    except DataError as error:
+        if name == "X":
+            raise
+        raise type(error)(f"{name}: {str(error).removeprefix('X: ').replace('Input X ', 'it ')}") from None
     dense = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if len(dense) != n:
         raise DataError(f"{name}: has {len(dense)} rows; expected {n}, as y has")
+    if not np.abs(dense).max(initial=0.0) <= LARGEST:
+        raise DataError(f"{name}: holds {np.abs(dense).max():.1e}, whose square is no number; divide by a constant")
     return dense, [f"{name}{j}" for j in range(dense.shape[1])] if names is None else [str(x) for x in names]
 
 
@@ -62,7 +69,28 @@ def codes(name: str, values: Any, n: int) -> tuple[Array, Array]:
         raise DataTypeError(f"{name}: expected labels of one kind, numbers or strings") from None
     if labels.shape != (n,):
         raise DataError(f"{name}: has shape {labels.shape}; expected ({n},), as y has")
+    if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
+        raise DataError(f"{name}: row {int((~np.isfinite(labels)).argmax())} is not finite; expected a label")
     return code.astype(np.int64), distinct
+
+
+def taken(name: str, values: Any, rows: Array) -> Array:
+    """The rows (a mask) of a column that is checked later."""
+    array = np.asarray(values)
+    if array.shape[:1] != rows.shape:
+        raise DataError(f"{name}: has shape {array.shape}; expected ({len(rows)},), as y has")
+    return np.asarray(array[rows])
+
+
+def solved(covariance: Array, vector: Array, name: str, what: str) -> Array:
+    """covariance^{-1} vector; an error that says of `name` that `what` does not determine the covariance."""
+    size = np.sqrt(np.diag(covariance))
+    if not (size > 0).all():
+        raise DataError(f"{name}: {what}")
+    scaled = covariance / np.outer(size, size)
+    if not np.linalg.cond(scaled) < 1e14:
+        raise DataError(f"{name}: {what}")
+    return np.asarray(np.linalg.solve(scaled, vector / size) / size)
 
 
 def residuals_after(W: Array, *targets: Array) -> list[Array]:

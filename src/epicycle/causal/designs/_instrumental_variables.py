@@ -19,6 +19,7 @@ from epicycle.causal.designs._confidence_set import ConfidenceSet
 from epicycle.causal.designs._design import Design
 from epicycle.causal.designs._hypothesis_test import HypothesisTest
 from epicycle.causal.designs._inputs import (
+    LARGEST,
     codes,
     column,
     columns,
@@ -26,6 +27,7 @@ from epicycle.causal.designs._inputs import (
     grouped,
     residuals_after,
     row_weights,
+    solved,
     unit_of,
 )
 from epicycle.core._certificate import Certificate
@@ -165,6 +167,12 @@ class InstrumentalVariables(Design):
         kappa = 1.0
         if self.method != "2sls" and l > 1:
             whole, left = both.T @ both, inside.T @ inside
+            lengths = np.sqrt(np.diag(left))
+            if (lengths == 0).any() or not np.linalg.cond(left / np.outer(lengths, lengths)) < 1e14:
+                raise DataError(
+                    f"y: what the instruments leave of it is a multiple of the treatment; method={self.method!r} "
+                    "needs noise in both"
+                )
             L = np.linalg.cholesky(left)
             kappa = float(np.linalg.eigvalsh(np.linalg.solve(L, np.linalg.solve(L, whole).T)).min())
         if self.method == "fuller":
@@ -182,6 +190,11 @@ class InstrumentalVariables(Design):
         self.kappa_, self._df_, self._effect_ = kappa, df, b
         self.effect_ = b * self._unit_
         self.standard_error_ = float(np.sqrt(variance)) * self._unit_
+        if not abs(self.effect_) + self.standard_error_ <= LARGEST:
+            raise DataError(
+                f"y: the effect is {self.effect_:.1e} with standard error {self.standard_error_:.1e}, whose squares "
+                "are no numbers; divide y, or multiply the treatment, by a constant"
+            )
         half = central_quantile(self.confidence, df) * self.standard_error_
         self.interval_ = np.array([self.effect_ - half, self.effect_ + half])
         size = float(np.linalg.norm(fitted)) * float(np.linalg.norm(y) + abs(b) * np.linalg.norm(d))
@@ -202,7 +215,7 @@ class InstrumentalVariables(Design):
             V = factor * scores.T @ scores
         else:
             V = float(v @ v) / (n - k - l) * np.eye(l)
-        F = float(pi @ np.linalg.solve(V, pi)) / l
+        F = float(pi @ solved(V, pi, *self._few(rows, l))) / l
         p = float(stats.f.sf(F, l, df))
         self.first_stage_ = np.linalg.solve(rows.R, pi) * rows.unit_of_d / rows.unit_of_Z
         self.first_stage_F_ = HypothesisTest("first-stage F", F, p, "the instruments do not move the treatment")
@@ -219,14 +232,15 @@ class InstrumentalVariables(Design):
         self.overidentification_ = None
         if l > 1:
             if self._robust(rows):
-                J, name = _hansen(rows, residual), "Hansen's J"
+                J, name = _hansen(rows, residual, self._few(rows, l)), "Hansen's J"
             else:
                 J, name = n * float(np.sum((Z.T @ residual) ** 2)) / float(residual @ residual), "Sargan's test"
             p = float(stats.chi2.sf(J, l - 1))
             self.overidentification_ = HypothesisTest(name, J, p, "all instruments are valid, if one of them is")
         v = d - Z @ (Z.T @ d)
-        D = np.column_stack([v, d])
-        inverse = np.linalg.inv(D.T @ D)
+        # In units of their own, as one may be far smaller than the other.
+        D = np.column_stack([v / np.linalg.norm(v), d / np.linalg.norm(d)])
+        inverse = np.linalg.pinv(D.T @ D, hermitian=True)
         coef = inverse @ (D.T @ y)
         e = y - D @ coef
         factor, df = correction(n, k + 2, rows.group)
@@ -235,9 +249,15 @@ class InstrumentalVariables(Design):
             V = factor * scores.T @ scores
         else:
             V = float(e @ e) / (n - k - 2) * inverse
-        F = float(coef[0] ** 2 / V[0, 0])
+        F = float(coef[0] ** 2 / V[0, 0]) if V[0, 0] > 0 else np.inf
         hypothesis = "the treatment is not confounded, given X"
         self.endogeneity_ = HypothesisTest("Wu-Hausman", F, float(stats.f.sf(F, 1, df)), hypothesis)
+
+    def _few(self, rows: _Rows, l: int) -> tuple[str, str]:  # noqa: E741
+        """What to say where the covariance of the moments of the instruments is singular."""
+        if rows.group is not None:
+            return "groups", f"{int(rows.group.max()) + 1} do not determine the covariance of {l} instruments"
+        return "instruments", f"too few rows have noise for the covariance of {l} of them; expected more rows or fewer"
 
     def _weak_robust(self, rows: _Rows) -> AndersonRubin:
         y, d, Z, n, k = rows.y, rows.d, rows.Z, rows.size, self._k_
@@ -345,6 +365,13 @@ class _Rows:
             raise DataError("instruments: a column is constant or a combination of the others and X; leave it out")
         if self.d @ self.d <= 1e-20 * before:
             raise DataError("treatment: is constant given X; expected one that varies")
+        v = self.d - self.Z @ (self.Z.T @ self.d)
+        if v @ v <= 1e-20 * (self.d @ self.d):
+            raise DataError("treatment: is a combination of the instruments and X, so that nothing confounds it")
+        both = np.column_stack([self.d, v])
+        left = self.y - both @ np.linalg.lstsq(both, self.y, rcond=None)[0]
+        if left @ left <= 1e-20 * (self.y @ self.y) or not self.y.any():
+            raise DataError("y: is a combination of treatment, instruments and X without noise; errors are not known")
 
     @property
     def unit(self) -> float:
@@ -356,12 +383,12 @@ class _Rows:
         return grouped(products, self.group, self.root)
 
 
-def _hansen(rows: _Rows, residual: Array) -> float:
+def _hansen(rows: _Rows, residual: Array, few: tuple[str, str]) -> float:
     """J of two-step GMM: moments weighted by their covariance at the first step."""
     scores = rows.scores(rows.Z * residual[:, None])
     S = scores.T @ scores
     zy, zd = rows.Z.T @ rows.y, rows.Z.T @ rows.d
-    weighted = np.linalg.solve(S, zd)
+    weighted = solved(S, zd, *few)
     b = float(weighted @ zy) / float(weighted @ zd)
     g = zy - b * zd
-    return float(g @ np.linalg.solve(S, g))
+    return float(g @ solved(S, g, *few))

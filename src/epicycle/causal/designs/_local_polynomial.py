@@ -72,11 +72,18 @@ class Side:
             raise DataError(
                 f"bandwidth: {h:.4g} leaves {int(inside.sum())} rows on a side; expected more than {order + 1}"
             )
-        # Powers of x/h are of size one; the coefficients are scaled back.
-        scale = h ** np.arange(order + 1)
-        R = (self.x[:, None] / h) ** np.arange(order + 1)
-        G = (R * w[:, None]).T @ R
-        influence = np.linalg.solve(G, (R * w[:, None]).T) / scale[:, None]
+        # Powers of x over the largest are of size one; the coefficients are scaled back.
+        size = float(np.abs(self.x[inside]).max())
+        scale = size ** np.arange(order + 1)
+        R = (self.x[:, None] / size) ** np.arange(order + 1)
+        of_rows = (R * (w / w.max())[:, None]).T
+        G = of_rows @ R
+        if not np.linalg.cond(G) < 1e15:
+            raise DataError(
+                f"bandwidth: the {int(inside.sum())} rows within {h:.4g} of the cutoff on a side do not determine a "
+                f"polynomial of degree {order}; expected more, or less unequal distances"
+            )
+        influence = np.linalg.solve(G, of_rows) / scale[:, None]
         return influence @ self.y, influence, w
 
     def bias_and_variance(
@@ -102,7 +109,8 @@ def _balanced(
         wide = float(np.abs(side.x).max()) if h_b is None else h_b
         parts.append(side.bias_and_variance(order, derivative, order_b, h_v, wide, h_b is not None))
     (B_l, V_l, R_l), (B_r, V_r, R_r) = parts
-    return float(((V_l + V_r) / ((B_r - B_l) ** 2 + R_l + R_r)) ** (1 / (2 * order + 3)))
+    bias = float((B_r - B_l) ** 2 + R_l + R_r)
+    return float(((V_l + V_r) / bias) ** (1 / (2 * order + 3))) if bias > 0 else np.inf
 
 
 def bandwidths(left: Side, right: Side, order: int) -> tuple[float, float]:

@@ -179,7 +179,7 @@ class RegressionDiscontinuity(Design):
             if abs(plain[1]) <= 1e-10 * max(float(np.abs(side.y).max()) for side in sides[1]):
                 raise DataError("treatment: does not change at the cutoff; expected a jump of its mean")
             # The ratio is linear in both jumps near the estimate.
-            weights = [1 / plain[1], -plain[0] / plain[1] ** 2]
+            weights = [1 / plain[1], -plain[0] / plain[1] / plain[1]]
             self.effect_ = plain[0] / plain[1]
             bias = sum(s * (p - c) for s, p, c in zip(weights, plain, corrected, strict=True))
             self.effect_bias_corrected_ = self.effect_ - bias
@@ -192,7 +192,9 @@ class RegressionDiscontinuity(Design):
         half = central_quantile(self.confidence, None) * self.robust_standard_error_
         centre = self.effect_bias_corrected_
         self.interval_ = np.array([centre - half, centre + half])
-        self.p_value_ = float(2 * ndtr(-abs(centre) / self.robust_standard_error_))
+        self.p_value_ = float(2 * ndtr(-_z(centre, self.robust_standard_error_)))
+        if not np.isfinite([self.effect_, *self.interval_]).all():
+            raise DataError(f"y: the effect is {self.effect_:.1e}, beyond the range of numbers; divide by a constant")
         meaning = "both local polynomials are at the minimum of their weighted squares"
         self.certificate_ = Certificate("stationarity", error, 1e-8, meaning)
 
@@ -217,7 +219,7 @@ class RegressionDiscontinuity(Design):
         columns = {
             "effect": values,
             "std err": errors,
-            "P>|z|": 2 * ndtr(-np.abs(values) / errors),
+            "P>|z|": 2 * ndtr(-_z(values, errors)),
             "lower": values - z * errors,
             "upper": values + z * errors,
         }
@@ -259,7 +261,7 @@ class RegressionDiscontinuity(Design):
                 color=COLOURS["sky"],
                 label="means of bins" if sign < 0 else None,
             )
-            x = sign * np.linspace(0, h, 60)
+            x = sign * np.linspace(0, min(h, float(np.abs(bins[0]).max())), 60)
             value = (x[:, None] ** np.arange(len(beta))) @ beta
             ax.plot(
                 x * unit + self.cutoff,
@@ -272,6 +274,12 @@ class RegressionDiscontinuity(Design):
         ax.set(xlabel="running variable", ylabel="outcome")
         ax.set_title(f"effect {self.effect_:.3g}, {100 * self.confidence:g}% interval {low:.3g} to {high:.3g}")
         return labels_clear(ax)
+
+
+def _z(value: Any, error: Any) -> Array:
+    """|value| / error; zero where there is neither."""
+    value, error = np.abs(value), np.asarray(error)
+    return np.where(error > 0, value / np.where(error > 0, error, 1.0), np.where(value > 0, np.inf, 0.0))
 
 
 def _bins(x: Array, y: Array, h: float, per_bandwidth: int = 8) -> tuple[Array, Array, Array]:

@@ -169,7 +169,7 @@ class SyntheticControl(Design):
         if self.demean:
             level, levels = float(target[:start].mean()), pool[:, :start].mean(axis=1, keepdims=True)
         A, b = (pool - levels)[:, :start].T, target[:start] - level
-        ridge = self.ridge * float(np.mean((A - b[:, None]) ** 2))
+        ridge = min(self.ridge * float(np.mean((A - b[:, None]) ** 2)), 1e300)
         point = nearest_in_hull(A, b, ridge)
         return point, target - level - point.weights @ (pool - levels), point.scale
 
@@ -179,8 +179,9 @@ class SyntheticControl(Design):
         kept = before <= self.max_pre_ratio * self.pre_rmse_**2
         self.placebo_gaps_, self.placebo_units_ = gaps[kept], names[kept]
         tiny = np.finfo(float).tiny
-        ratios = np.mean(gaps[kept][:, start:] ** 2, axis=1) / np.maximum(before[kept], tiny)
-        self.ratio_ = float(np.mean(self.gaps_[start:] ** 2) / max(self.pre_rmse_**2, tiny))
+        with np.errstate(over="ignore"):  # a perfect fit before, and a gap after
+            ratios = np.mean(gaps[kept][:, start:] ** 2, axis=1) / np.maximum(before[kept], tiny)
+            self.ratio_ = float(np.mean(self.gaps_[start:] ** 2) / np.maximum(self.pre_rmse_**2, tiny))
         self.p_value_ = float((1 + np.sum(ratios >= self.ratio_)) / (1 + len(ratios)))
 
     def summary(self) -> Summary:
@@ -260,15 +261,16 @@ def nearest_in_hull(A: Array, b: Array, ridge: float = 0.0, tol: float = 1e-12) 
     D = A - b[:, None]
     G, c = D.T @ D + ridge * np.eye(n), np.zeros(n)
     scale = max(float(np.diag(G).max()), np.finfo(float).tiny)
+    G /= scale
     w = np.zeros(n)
     active = [int(np.diag(G).argmin())]
     w[active] = 1.0
     objectives: list[float] = []
     for _ in range(20 * n + 100):
         g = G @ w
-        objectives.append(float(w @ g) / 2)
+        objectives.append(float(w @ g) / 2 * scale)
         j = int(g.argmin())
-        if float(g @ w - g[j]) <= tol * scale or j in active:
+        if float(g @ w - g[j]) <= tol or j in active:
             break
         active.append(j)
         for _ in range(n + 1):
@@ -289,4 +291,4 @@ def nearest_in_hull(A: Array, b: Array, ridge: float = 0.0, tol: float = 1e-12) 
         w[active] = np.maximum(v if len(v) == len(active) else _affine(G, c, active), 0.0)
         w /= w.sum()
     g = G @ w
-    return HullPoint(w, max(float(g @ w - g.min()), 0.0), objectives, scale)
+    return HullPoint(w, max(float(g @ w - g.min()), 0.0) * scale, objectives, scale)

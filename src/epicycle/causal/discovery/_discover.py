@@ -17,6 +17,7 @@ from epicycle.causal.discovery._marks import cpdag_marks, directed_part, topolog
 from epicycle.causal.discovery._notears import notears
 from epicycle.causal.discovery._pc import pc
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import items
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Integer, NoneOr, Real, check_parameter
@@ -197,7 +198,7 @@ def _table(data: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ..
     X, found = as_matrix(data, estimator_name="discover")
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     n, p = X.shape
-    labels = tuple(map(str, names if names is not None else found or [f"x{j}" for j in range(p)]))
+    labels = tuple(map(str, items("names", names) if names is not None else found or [f"x{j}" for j in range(p)]))
     if len(labels) != p or len(set(labels)) != p:
         raise ParameterError(
             f"names: got {len(labels)}, of which {len(set(labels))} differ; expected {p} different ones"
@@ -207,4 +208,9 @@ def _table(data: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ..
     constant = np.ptp(X, axis=0) == 0
     if constant.any():
         raise DataError(f"data: column {labels[int(constant.argmax())]!r} is constant; leave it out")
+    # Not even after the shift to their mean may squares of numbers leave the range of floating point.
+    size = np.abs(X - X.mean(axis=0)).max(axis=0)
+    if (wrong := ~((size > 1e-100) & (size < 1e100))).any():
+        j = int(wrong.argmax())
+        raise DataError(f"data: column {labels[j]!r} varies by {size[j]:.1e}; divide it by a constant")
     return X, labels

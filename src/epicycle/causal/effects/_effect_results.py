@@ -128,7 +128,7 @@ class EffectResults(Estimator):
         """Return the effect with its error, z value, p value and 95% interval, and the sizes of the arms."""
         self._check_fitted()
         error = self.standard_error_
-        z = self.effect_ / error if error > 0 else np.inf * np.sign(self.effect_)
+        z = self.effect_ / error if error > 0 else np.copysign(np.inf, self.effect_) if self.effect_ else 0.0
         low, high = self.interval_
         values = (self.effect_, error, z, 2 * ndtr(-abs(z)), low, high)
         titles = ("effect", "std. error", "z", "p", "2.5%", "97.5%")

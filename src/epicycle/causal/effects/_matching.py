@@ -141,6 +141,8 @@ def matched_difference(
     `by_score` says that Z is a score: rows near in it differ in their covariates, and the regressions of the bias
     correction, which take those differences off the effect, take them off the variances of rows too.
     """
+    if Z.shape[1] == 0:
+        raise DataError("X: no covariate varies; matching needs one that rows can be near in")
     t, y, X = study.t, study.y, study.dense()
     n, M = len(y), matcher.n_neighbors
     sides = {"ate": (True, False), "att": (True,), "atc": (False,)}[estimand]

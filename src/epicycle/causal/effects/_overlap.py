@@ -4,7 +4,8 @@ Crump, Hotz, Imbens and Mitnik (2009) drop the rows with e outside [a, 1 - a], w
 
     1 / (a (1 - a)) <= 2 E[ 1 / (e (1 - e)) | 1 / (e (1 - e)) <= 1 / (a (1 - a)) ],
 
-which gives the average over a subpopulation that is estimated with the smallest variance. The region that is left out
+which gives the average over a subpopulation that is estimated with the smallest variance; of several such numbers the
+one with the least. The region that is left out
 is described by the covariates: the cells of a shallow tree in which most rows have no counterpart.
 """
 
@@ -34,12 +35,14 @@ def crump_threshold(e: np.ndarray, w: np.ndarray) -> float:
         return 0.5
     order = np.argsort(k[finite])
     k, w = k[finite][order], w[finite][order]
-    mean = np.cumsum(k * w) / np.cumsum(w)
-    if finite.all() and k[-1] <= 2 * mean[-1]:
+    total = np.cumsum(w)
+    mean = np.cumsum(k * w) / total
+    # The condition can hold in several places where propensities come in clusters: that of the least variance E[k] / P.
+    ends = np.append(k[1:] != k[:-1], True)
+    last = int(np.argmin(np.where(ends, mean / total, np.inf)))
+    if last == len(k) - 1 and finite.all():
         return 0.0
-    # The condition k <= 2 E[k | k <= k] holds up to some row and not after it: the last that holds.
-    last = int(np.flatnonzero(k <= 2 * mean)[-1])
-    bound = 2 * float(mean[last])
+    bound = max(2 * float(mean[last]), float(k[last]))
     return 0.5 - float(np.sqrt(max(0.25 - 1 / bound, 0.0)))
 
 

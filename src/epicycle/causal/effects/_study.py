@@ -15,6 +15,8 @@ import scipy.sparse as sp
 
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 
+_LARGEST = 1e150  # sums of squares of numbers beyond it leave the range of floating point
+
 
 @dataclass(frozen=True)
 class Study:
@@ -109,6 +111,17 @@ def with_treatment(X: Any, t: Any) -> Any:
     """The covariates with the treatment as a further column: of each row, or one value for all."""
     column = np.broadcast_to(np.asarray(t, dtype=np.float64), (X.shape[0],))[:, None]
     return sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+
+
+def require_squares(X: Any, names: list[str]) -> None:
+    """Raise where squares of a covariate would leave the range of numbers."""
+    if 0 in X.shape:
+        return
+    low, high = (np.asarray(bound.toarray() if sp.issparse(bound) else bound).ravel() for bound in (X.min(0), X.max(0)))
+    size = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+    if (wrong := ~(size <= _LARGEST)).any():
+        j = int(wrong.argmax())
+        raise DataError(f"X: {names[j]!r} holds {size[j]:.1e}, whose square is no number; divide it by a constant")
 
 
 def coded_treatment(values: Any, n: int) -> tuple[np.ndarray, tuple[Any, ...]]:

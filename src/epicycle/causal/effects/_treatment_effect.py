@@ -12,7 +12,13 @@ from epicycle.causal.effects._estimate import Estimate, check_finite
 from epicycle.causal.effects._methods import METHODS, Options, propensity_scores
 from epicycle.causal.effects._nuisance import EFFECT, OUTCOME, PROPENSITY, quiet
 from epicycle.causal.effects._overlap import crump_threshold, outside, overlap_facts
-from epicycle.causal.effects._study import Study, coded_treatment, split_frame, split_position
+from epicycle.causal.effects._study import (
+    Study,
+    coded_treatment,
+    require_squares,
+    split_frame,
+    split_position,
+)
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, DataTypeError, OverlapWarning, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, NoneOr, Real
@@ -274,6 +280,7 @@ class TreatmentEffect(EffectResults):
         w = np.ones(len(t)) if data.weight is None else data.weight[kept]
         outcome = np.asarray(data.y, dtype=np.float64)[kept]
         rows = covariates if kept.all() else covariates[kept]
+        require_squares(rows, names)
         return Study(rows, t, outcome, w, levels, tuple(names), data.weight is not None), kept
 
     def _chosen(self, study: Study) -> str:

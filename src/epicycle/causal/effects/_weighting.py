@@ -89,8 +89,8 @@ def balancing_propensity(study: Study, estimand: str, tol: float, max_iter: int)
     """
     Z = _design(study)
     beta = np.zeros(Z.shape[1])
-    share = float(study.w @ study.t) / study.size
-    beta[0] = np.log(share / (1 - share)) if estimand != "ate" else 0.0
+    treated, controls = float(study.w @ study.t), float(study.w @ (1 - study.t))
+    beta[0] = np.log(treated) - np.log(controls) if estimand != "ate" else 0.0
     value, gradient, hessian = _tailored_loss(study, Z, beta, estimand)
     for _ in range(max_iter):
         if np.abs(gradient).max() <= tol:
@@ -235,4 +235,5 @@ def quantile_strata(e: np.ndarray, w: np.ndarray, n_strata: int) -> np.ndarray:
     _, which = np.unique(e, return_inverse=True)
     mass = np.bincount(which, weights=w)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
-    return np.asarray(np.minimum((middle * n_strata).astype(np.int64), n_strata - 1)[which])
+    # More strata than scores are as many as these.
+    return np.unique(np.minimum(np.floor(middle * float(n_strata)), n_strata - 1.0), return_inverse=True)[1][which]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from epicycle.causal.graph import _adjustment as adjustment, _front_door as front_door, _graph_plot as graph_plot
 from epicycle.causal.graph._diagram import Diagram, Nodes
+from epicycle.causal.graph._graph_text import quoted
 from epicycle.causal.graph._instrument import Instrument, instruments
 from epicycle.causal.graph._markov_equivalence import MarkovEquivalence, equivalence_class
 from epicycle.causal.graph._path import Path, open_paths
@@ -338,16 +339,19 @@ class CausalGraph(Diagram):
     # ------------------------------------------------------------------------------------------------ output
 
     def to_text(self) -> str:
-        """The diagram in the form that the constructor reads."""
-        edges = [f"{a} -> {b}" for a, b in self.directed] + [f"{a} <-> {b}" for a, b in self.bidirected]
-        alone = [v for v in self.nodes if not (self.parents(v) or self.children(v) or self.spouses(v))]
+        """The diagram in the form that the constructor reads; which nodes are latent is told by :meth:`to_dot`."""
+        name = {v: quoted(v) for v in self.nodes}
+        edges = [f"{name[a]} -> {name[b]}" for a, b in self.directed]
+        edges += [f"{name[a]} <-> {name[b]}" for a, b in self.bidirected]
+        alone = [name[v] for v in self.nodes if not (self.parents(v) or self.children(v) or self.spouses(v))]
         return "; ".join(edges + alone)
 
     def to_dot(self) -> str:
         """The diagram in the language of Graphviz."""
-        lines = [f'"{v}" [observed=no];' if v in self.latent else f'"{v}";' for v in self.nodes]
-        lines += [f'"{a}" -> "{b}";' for a, b in self.directed]
-        lines += [f'"{a}" -> "{b}" [dir=both, style=dashed];' for a, b in self.bidirected]
+        name = {v: quoted(v, always=True) for v in self.nodes}
+        lines = [f"{name[v]} [observed=no];" if v in self.latent else f"{name[v]};" for v in self.nodes]
+        lines += [f"{name[a]} -> {name[b]};" for a, b in self.directed]
+        lines += [f"{name[a]} -> {name[b]} [dir=both, style=dashed];" for a, b in self.bidirected]
         return "digraph {\n  " + "\n  ".join(lines) + "\n}\n"
 
     def to_networkx(self) -> Any:

@@ -10,9 +10,22 @@ import numpy as np
 
 from epicycle._native import graph as kernels
 from epicycle.causal.graph import _graph_text as graph_text
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 
 Nodes = str | Iterable[str]
+
+
+def listed(argument: str, given: Any) -> list[str]:
+    """Names of nodes: one, or several in any iterable."""
+    if isinstance(given, str):
+        return [given]
+    try:
+        found = list(given)
+    except TypeError:
+        raise ParameterTypeError(f"{argument}={given!r:.80}; expected the name of a node or several names") from None
+    if wrong := [name for name in found if not isinstance(name, str)]:
+        raise ParameterTypeError(f"{argument}: holds {wrong[0]!r:.80}; expected names as strings")
+    return found
 
 
 class Diagram:
@@ -20,13 +33,16 @@ class Diagram:
 
     def __init__(self, edges: Any = (), *, nodes: Iterable[str] | None = None, latent: Nodes = ()) -> None:
         parts = graph_text.read(edges)
-        first = dict.fromkeys(() if nodes is None else nodes)
+        every = () if nodes is None else tuple(nodes) if isinstance(nodes, str) else listed("nodes", nodes)
+        first = dict.fromkeys(every)
         self._set(tuple(first | parts.nodes), parts.directed, parts.bidirected)
-        self.latent = self.names("latent", [*parts.latent, *([latent] if isinstance(latent, str) else latent)])
+        self.latent = self.names("latent", [*parts.latent, *listed("latent", latent)])
 
     def _set(self, nodes: tuple[str, ...], directed: Iterable[Any], bidirected: Iterable[Any]) -> None:
         if wrong := [node for node in nodes if not isinstance(node, str)]:
             raise DataError(f"nodes: got {wrong[0]!r:.80}; expected names as strings")
+        if not all(nodes):
+            raise DataError("nodes: got ''; expected names that are not empty")
         self.nodes = nodes
         self._place = {node: i for i, node in enumerate(nodes)}
         self.directed = tuple(dict.fromkeys((a, b) for a, b in directed))
@@ -96,7 +112,7 @@ class Diagram:
         -------
         frozenset of str
         """
-        found = [given] if isinstance(given, str) else list(given)
+        found = listed(argument, given)
         if unknown := [name for name in found if name not in self._place]:
             known = ", ".join(self.nodes[:12]) + (", ..." if len(self.nodes) > 12 else "")
             raise ParameterError(f"{argument}={given!r:.80}: {unknown[0]!r} is not a node; expected some of {known}")
@@ -121,15 +137,24 @@ class Diagram:
 
     def parents(self, node: str) -> tuple[str, ...]:
         """Direct causes of a node."""
-        return tuple(self._parents[node])
+        return tuple(self._of_node(self._parents, node))
 
     def children(self, node: str) -> tuple[str, ...]:
         """Direct effects of a node."""
-        return tuple(self._children[node])
+        return tuple(self._of_node(self._children, node))
 
     def spouses(self, node: str) -> tuple[str, ...]:
         """Nodes that a bidirected edge joins with this one."""
-        return tuple(self._spouses[node])
+        return tuple(self._of_node(self._spouses, node))
+
+    def _of_node(self, relatives: dict[str, list[str]], node: str) -> list[str]:
+        """Relatives of a single node, checked."""
+        try:
+            return relatives[node]
+        except (KeyError, TypeError):
+            if isinstance(node, str):
+                self.names("node", node)  # says which nodes there are
+            raise ParameterError(f"node={node!r:.80}; expected the name of one node") from None
 
     def ancestors(self, nodes: Nodes) -> frozenset[str]:
         """The nodes and all their causes."""

@@ -14,6 +14,8 @@ from epicycle.core._exceptions import DataError, DataTypeError
 Edge = tuple[str, str]
 TRUE = {"1", "true", "yes"}
 FALSE = {"0", "false", "no"}
+#: A name in quotation marks, where a name begins.
+_QUOTED = r"""(?<![^\s;,>-])(?:"((?:[^"\\]|\\.)*)"|'([^']*)')"""
 
 
 class Parts(NamedTuple):
@@ -32,6 +34,19 @@ def read(source: Any) -> Parts:
     if hasattr(source, "is_directed") and hasattr(source, "edges"):
         return read_networkx(source)
     return read_edges(source)
+
+
+def quoted(name: str, *, always: bool = False) -> str:
+    """A name as text: in quotation marks where it would be read as something else without."""
+    plain = re.fullmatch(r"[^\s;,#\"'\[\]{}<>=-]+( [^\s;,#\"'\[\]{}<>=-]+)*", name) and not name.startswith("//")
+    if plain and not always:
+        return name
+    return '"{}"'.format(name.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def unquoted(text: str) -> str:
+    """The name within quotation marks."""
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
 
 
 def read_string(text: str) -> Parts:
@@ -86,11 +101,22 @@ def add_node(parts: Parts, name: str) -> None:
 def read_arrows(text: str) -> Parts:
     """``a -> b <- c; a <-> d; e, f -> g``: chains of arrows, one for each line or piece between semicolons."""
     parts = Parts({}, [], [], [])
-    for statement in re.split(r"[;\n]", re.sub(r"#[^\n]*", "", text)):
+    held: list[str] = []  # names in quotation marks, whose place a private character holds while the text is split
+
+    def hold(match: re.Match[str]) -> str:
+        held.append(unquoted(match.group(1)) if match.group(1) is not None else match.group(2))
+        return f"\ue000{len(held) - 1}\ue001"
+
+    def name_of(piece: str) -> str:
+        place = re.fullmatch("\ue000(\\d+)\ue001", piece.strip())
+        return held[int(place.group(1))] if place else piece.strip().strip("\"'")
+
+    text = re.sub(r"#[^\n]*|" + _QUOTED, lambda m: "" if m.group(0)[0] == "#" else hold(m), text)
+    for statement in re.split(r"[;\n]", text):
         if not statement.strip():
             continue
         pieces = re.split(r"(<->|<-|->|--)", statement)
-        groups = [[name.strip().strip("\"'") for name in piece.split(",")] for piece in pieces[::2]]
+        groups = [[name_of(name) for name in piece.split(",")] for piece in pieces[::2]]
         if not all(name for group in groups for name in group):
             raise DataError(f"graph: {statement.strip()!r:.80} lacks a name beside an arrow or a comma")
         for name in groups[0]:
@@ -107,12 +133,15 @@ def read_arrows(text: str) -> Parts:
 _DOT_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(->|--)|([\[\]{};,=])|([^\s"\[\]{};,=]+?)(?=->|--|[\s"\[\]{};,=]|$)')
 
 
+_MARK = '"'  # before what stood in quotation marks, which is no keyword and no punctuation
+
+
 def read_dot(text: str) -> Parts:
     """A digraph of Graphviz; edges with ``dir=both`` are bidirected, nodes with ``observed=no`` latent."""
     body = _without_comments(text)
     if not re.match(r"\s*(strict\s+)?digraph\b", body):
         raise DataError("graph: this DOT text is an undirected graph; expected a digraph")
-    tokens = [next(t for t in match if t) if any(match) else "" for match in _DOT_TOKEN.findall(body)]
+    tokens = [m.group(0) if m.group(1) is None else _MARK + unquoted(m.group(1)) for m in _DOT_TOKEN.finditer(body)]
     if "{" not in tokens:
         raise DataError("graph: the DOT text has no opening brace")
     return _DotReader(tokens, tokens.index("{") + 1).parts()
@@ -122,6 +151,11 @@ def _without_comments(text: str) -> str:
     """The text without comments of DOT; what looks like one within quotation marks stays."""
     comment = r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\n]*|^\s*#[^\n]*'
     return re.sub(comment, lambda m: m.group(1) or " ", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def _bare(token: str) -> str:
+    """A token of DOT without the mark of quotation."""
+    return token.removeprefix(_MARK)
 
 
 class _DotReader:
@@ -154,6 +188,7 @@ class _DotReader:
         about = self.attributes()
         if len(chain) == 1 and chain[0] in (["graph"], ["node"], ["edge"]):
             return
+        chain = [[_bare(name) for name in group] for group in chain]
         for name in (name for group in chain for name in group):
             add_node(self.found, name)
         if len(chain) == 1 and is_latent(about):
@@ -183,9 +218,9 @@ class _DotReader:
                     continue
                 if self.peek() == "=":
                     self.at += 1
-                    about[key.lower()] = self.take().lower()
+                    about[_bare(key).lower()] = _bare(self.take()).lower()
                 else:
-                    about[key.lower()] = "true"
+                    about[_bare(key).lower()] = "true"
         return about
 
     def peek(self) -> str:

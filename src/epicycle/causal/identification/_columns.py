@@ -10,6 +10,7 @@ import numpy as np
 from epicycle.core._exceptions import DataError
 
 Array = np.ndarray
+LARGEST = 1e150  # sums of squares of numbers beyond it leave the range of floating point
 
 
 def columns_of(data: Any, names: Iterable[str]) -> dict[str, Array]:
@@ -27,8 +28,16 @@ def columns_of(data: Any, names: Iterable[str]) -> dict[str, Array]:
     if len({len(c) for c in out.values()}) > 1:
         raise DataError(f"data: columns have lengths {sorted({len(c) for c in out.values()})}; expected one length")
     for name, column in out.items():
+        if column.dtype.kind == "c":
+            raise DataError(f"data[{name!r}]: holds complex numbers; expected numbers or categories")
         if gaps(column):
             raise DataError(f"data[{name!r}]: {gaps(column)} missing values; expected none")
+        if column.dtype.kind == "f" and np.isinf(column).any():
+            raise DataError(
+                f"data[{name!r}]: row {int(np.isinf(column).argmax())} is infinite; expected finite numbers"
+            )
+        if column.dtype.kind == "O" and len({isinstance(v, str) for v in column.tolist()}) > 1:
+            raise DataError(f"data[{name!r}]: mixes text with other values; expected one kind")
         if len(column) == 0:
             raise DataError(f"data[{name!r}]: expected at least one row")
     return out
@@ -44,9 +53,14 @@ def gaps(column: Array) -> int:
 def numeric(name: str, column: Array) -> Array:
     """A column as numbers."""
     try:
-        return column.astype(np.float64)
+        values = column.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError(f"data[{name!r}]: expected numbers, got {column.dtype} such as {column[0]!r}") from None
+    if not np.abs(values).max(initial=0.0) <= LARGEST:
+        raise DataError(
+            f"data[{name!r}]: holds {np.abs(values).max():.1e}, whose square is no number; divide it by a constant"
+        )
+    return values
 
 
 def encoded(columns: dict[str, Array], names: Iterable[str]) -> Array:
@@ -55,7 +69,7 @@ def encoded(columns: dict[str, Array], names: Iterable[str]) -> Array:
     for name in names:
         column = columns[name]
         if column.dtype.kind in "fiub":
-            blocks.append(column.astype(np.float64)[:, None])
+            blocks.append(numeric(name, column)[:, None])
         else:
             levels = np.unique(column)
             blocks.append((column[:, None] == levels[None, 1:]).astype(np.float64))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: A variable with more values is no category to "auto".
 MOST_VALUES = 20
+_MOST_WEIGHT = 1e15  # that rows may stand for: a resample counts them
 
 
 def estimate(
@@ -55,6 +56,8 @@ def estimate(
     n = len(columns[names[0]])
     weight = as_weight(sample_weight, n)
     v = np.ones(n) if weight is None else weight
+    if not 1e-100 < v.sum() < _MOST_WEIGHT:
+        raise DataError(f"sample_weight: adds up to {v.sum():.1e}; expected between 1e-100 and {_MOST_WEIGHT:.0e} rows")
     if method == "auto":
         few = all(len(np.unique(c)) <= MOST_VALUES for c in columns.values())
         method = "tables" if few else "regression"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._checks import number
+from epicycle.core._checks import items, number
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Boolean, Choice, check_parameter
 from epicycle.core.estimator import in_catalogue
@@ -54,7 +54,8 @@ def _as_risk_ratio(value: float, kind: str, rare: bool, error: float = 0.0) -> f
         return value
     if kind == "odds_ratio":
         return float(np.sqrt(value))
-    return float((1 - 0.5 ** np.sqrt(value)) / (1 - 0.5 ** np.sqrt(1 / value)))
+    root = np.sqrt(value)
+    return float(np.expm1(-np.log(2) * root) / np.expm1(-np.log(2) / root))  # (1 - 2^-root) / (1 - 2^(-1/root))
 
 
 def _least(ratio: float, no_effect: float) -> float:
@@ -109,19 +110,19 @@ def e_value(
     """
     check_parameter("e_value", "kind", kind, Choice("risk_ratio", "odds_ratio", "hazard_ratio", "difference"))
     check_parameter("e_value", "rare", rare, Boolean())
-    low = -np.inf if kind == "difference" else np.nextafter(0, 1)
-    value = _as_risk_ratio(number("estimate", estimate, low=low), kind, rare)
-    no_effect = number("no_effect", no_effect, low=np.nextafter(0, 1))
+    low, high = (-300.0, 300.0) if kind == "difference" else (1e-100, 1e100)  # squares stay in the range of numbers
+    value = _as_risk_ratio(number("estimate", estimate, low=low, high=high), kind, rare)
+    no_effect = number("no_effect", no_effect, low=1e-100, high=1e100)
     ends: list[float] | None = None
     if standard_error is not None:
         if kind != "difference" or interval is not None:
             raise ParameterError("standard_error: expected with kind='difference', in place of interval")
-        error = number("standard_error", standard_error, low=0)
+        error = number("standard_error", standard_error, low=0, high=300.0)
         ends = [_as_risk_ratio(estimate, kind, rare, sign * error) for sign in (-1, 1)]
     elif interval is not None:
-        given = [number("interval", x, low=low) for x in interval]
+        given = [number("interval", x, low=low, high=high) for x in items("interval", interval)]
         if len(given) != 2 or not given[0] <= estimate <= given[1]:
-            raise ParameterError(f"interval={interval!r}; expected two ends around the estimate {estimate:g}")
+            raise ParameterError(f"interval={interval!r:.80}; expected two ends around the estimate {estimate:g}")
         ends = [_as_risk_ratio(x, kind, rare) for x in given]
     limit = None
     if ends is not None:

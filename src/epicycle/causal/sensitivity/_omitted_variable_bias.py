@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from epicycle.causal.designs._inputs import column, columns, residuals_after
-from epicycle.core._checks import number, open_unit
+from epicycle.core._checks import items, number, open_unit
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, styled
 from epicycle.core.estimator import in_catalogue
@@ -222,7 +222,7 @@ def omitted_variable_bias(
     e = y_left - b * d_left
     error = float(np.sqrt(e @ e / (n - k) / (d_left @ d_left)))
     found = {}
-    for which in benchmarks:
+    for which in items("benchmarks", benchmarks):
         if which not in names and not (isinstance(which, int) and 0 <= which < len(names)):
             raise ParameterError(f"benchmarks: holds {which!r}; expected columns of X: {', '.join(names)}")
         j = names.index(which) if isinstance(which, str) else int(which)

@@ -8,6 +8,7 @@ ranks of positive differences then lies between two sums of independent variable
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -83,16 +84,19 @@ def rosenbaum_bounds(treated: Any, control: Any = None, *, gamma: Any = (1.0, 1.
         d = d - column("control", control, len(d))
     if not d.any():
         raise DataError("treated: every difference is zero; expected some that are not")
-    ratios = np.atleast_1d(np.asarray(gamma, dtype=np.float64))
-    if not (np.isfinite(ratios) & (ratios >= 1)).all():
-        raise ParameterError(f"gamma={gamma!r}; expected finite numbers of at least 1")
+    ratios = column("gamma", [gamma] if isinstance(gamma, Real) else gamma)
+    if (ratios < 1).any():
+        raise ParameterError(f"gamma={gamma!r:.80}; expected finite numbers of at least 1")
     q = np.where(d != 0, rankdata(np.abs(d)), 0.0)  # pairs without a difference are ranked, and say nothing
     T, total, squares = float(q[d > 0].sum()), float(q.sum()), float(q @ q)
 
-    def p_value(p: Array) -> Array:
-        return np.asarray(ndtr(-(T - p * total) / np.sqrt(p * (1 - p) * squares)))
+    def p_value(odds: Array) -> Array:
+        """Of P(d > 0) = p with these odds; T - p total is taken from the nearer end, so that nothing cancels."""
+        p, q = odds / (1 + odds), 1 / (1 + odds)
+        distance = np.where(p <= 0.5, T - p * total, (T - total) + q * total)
+        return np.asarray(ndtr(-distance / np.sqrt(p * q * squares)))
 
-    upper, lower = p_value(ratios / (1 + ratios)), p_value(1 / (1 + ratios))
+    upper, lower = p_value(ratios), p_value(1 / ratios)
     # (T - p total)^2 = z^2 p (1 - p) squares, at the smaller root: the p at which the bound reaches 5%.
     z2 = float(ndtri(0.95)) ** 2 * squares
     a, b, c = total**2 + z2, -(2 * T * total + z2), T**2

@@ -17,6 +17,7 @@ from epicycle.causal.structural._counterfactual import Counterfactual
 from epicycle.causal.structural._mechanism import Mechanism
 from epicycle.causal.structural._noise import Noise
 from epicycle.core._exceptions import DataError
+from epicycle.core._memory import require_memory
 from epicycle.core._random import Seed, seed_of, stream
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def draw(
     equations: Mapping[str, Mechanism], exogenous: Mapping[str, Noise], n: int, random_state: Seed
 ) -> dict[str, Array]:
     """Independent noise; each variable has a stream of its own, so that others can come and go."""
-    seed = seed_of(random_state)
-    return {name: law.sample(stream(seed, name), n) for name, law in laws(equations, exogenous).items()}
+    seed, every = seed_of(random_state), laws(equations, exogenous)
+    require_memory(8.0 * n * (len(every) + len(equations)), f"{n:,} units", "draw fewer")
+    return {name: law.sample(stream(seed, name), n) for name, law in every.items()}
 
 
 def units(
@@ -101,6 +103,9 @@ def counterfactual(
 def evidence_columns(evidence: Mapping[str, Any]) -> tuple[dict[str, Array], int]:
     """Evidence with one entry for each unit."""
     columns = {v: np.atleast_1d(np.asarray(x)) for v, x in evidence.items()}
+    for v, c in columns.items():
+        if c.dtype.kind == "c" or (c.dtype.kind == "f" and not np.isfinite(c).all()) or c.dtype.kind == "O":
+            raise DataError(f"evidence[{v!r}]={evidence[v]!r:.80}; expected finite numbers or categories")
     sizes = {len(c) for c in columns.values() if len(c) != 1} or {1}
     if len(sizes) > 1 or any(c.ndim != 1 for c in columns.values()):
         raise DataError(f"evidence: arrays of lengths {sorted(sizes)}; expected one entry for each unit")

@@ -9,6 +9,7 @@ import numpy as np
 
 from epicycle.causal.structural._mechanism import Mechanism, Values, arguments_of, as_column
 from epicycle.causal.structural._noise import Noise, as_noise
+from epicycle.data._target import as_numbers
 
 Array = np.ndarray
 
@@ -56,7 +57,7 @@ class AdditiveNoise(Mechanism):
     def abduct(
         self, value: Any, known: Values, n: int, rng: np.random.Generator, *, weigh: bool
     ) -> tuple[Array, Array] | None:
-        noise = np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)) - self.centre(known, n)
+        noise = np.broadcast_to(as_numbers(np.asarray(value), "evidence"), (n,)) - self.centre(known, n)
         return noise, self.law.log_density(noise) if weigh else np.zeros(n)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._checks import distribution, number
-from epicycle.core._exceptions import DataError
+from epicycle.core._checks import distribution, items, number
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core.estimator import in_catalogue
+from epicycle.data._target import as_numbers
 
 Interval = tuple[float, float]
 
@@ -55,7 +56,7 @@ def causation_bounds(joint: Any, experiment: Any = None, *, monotonic: bool = Fa
     >>> tuple(round(p, 6) for p in bounds.necessity)
     (1.0, 1.0)
     """
-    p = distribution("joint", np.asarray(joint, dtype=float).ravel())
+    p = distribution("joint", as_numbers(joint, "joint").ravel())
     if p.shape != (4,):
         raise DataError(f"joint: expected 2 x 2 probabilities, got shape {np.shape(joint)}")
     p = p.reshape(2, 2)
@@ -64,7 +65,11 @@ def causation_bounds(joint: Any, experiment: Any = None, *, monotonic: bool = Fa
     if experiment is None:
         ranges = [(low[k], low[k] + free[k]) for k in (0, 1)]
     else:
-        given = [number(f"experiment[{k}]", experiment[k], low=0.0, high=1.0) for k in (0, 1)]
+        given = [
+            number(f"experiment[{k}]", v, low=0.0, high=1.0) for k, v in enumerate(items("experiment", experiment))
+        ]
+        if len(given) != 2:
+            raise ParameterError(f"experiment={experiment!r:.80}; expected two probabilities")
         for k in (0, 1):
             if not low[k] - 1e-9 <= given[k] <= low[k] + free[k] + 1e-9:
                 raise DataError(

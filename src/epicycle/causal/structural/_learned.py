@@ -70,7 +70,7 @@ def encoder(columns: Mapping[str, Array], names: tuple[str, ...]) -> Callable[[V
         for v, seen in levels.items():
             column = np.asarray(known[v])
             if seen is None:
-                blocks.append(column.astype(np.float64)[:, None])
+                blocks.append(_parent(v, column)[:, None])
             else:
                 if strange := set(np.unique(column).tolist()) - set(seen.tolist()):
                     raise ParameterError(f"{v}={next(iter(strange))!r}; expected one of {seen.tolist()}")
@@ -78,6 +78,17 @@ def encoder(columns: Mapping[str, Array], names: tuple[str, ...]) -> Callable[[V
         return np.hstack(blocks)
 
     return encode
+
+
+def _parent(name: str, column: Array) -> Array:
+    """Values of a parent of numbers, such as an intervention gives them."""
+    try:
+        values = column.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name}={column[0]!r:.80}; expected numbers, as in the data") from None
+    if column.dtype.kind == "c" or not np.isfinite(values).all():
+        raise ParameterError(f"{name}={column[0]!r:.80}; expected finite real numbers")
+    return values
 
 
 def _model(models: Any, v: str, column: Array) -> Any:

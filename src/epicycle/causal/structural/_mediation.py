@@ -11,7 +11,7 @@ import numpy as np
 from epicycle.causal.structural._abduction import own_name
 from epicycle.causal.structural._effect_size import EffectSize
 from epicycle.causal.structural._mediation_effects import MediationEffects
-from epicycle.core._checks import count
+from epicycle.core._checks import count, items
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._random import Seed
 
@@ -45,7 +45,7 @@ def effects(
     through = model._world(noise, n, {x: control, **{m: high[m] for m in mediators}})[y]
 
     def size(a: Array, b: Array) -> EffectSize:
-        return EffectSize.of(a.astype(np.float64) - b.astype(np.float64), weight, exact)
+        return EffectSize.of(numbers_of(y, a) - numbers_of(y, b), weight, exact)
 
     controlled = None
     if levels is not None:
@@ -77,13 +77,23 @@ def path_effect(
         known = {u: noise[u] for u in model.exogenous}
         known |= {p: (active if (p, v) in edges else base)[p] for p in model.graph.parents(v)}
         active[v] = model.equations[v].value(known, noise.get(own_name(v)), n)
-    return EffectSize.of(active[y].astype(np.float64) - base[y].astype(np.float64), weight, exact)
+    return EffectSize.of(numbers_of(y, active[y]) - numbers_of(y, base[y]), weight, exact)
+
+
+def numbers_of(outcome: str, values: Array) -> Array:
+    """Values of the outcome as numbers."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"outcome={outcome!r}: has values such as {values[0]!r}; expected a variable of numbers, which have a mean"
+        ) from None
 
 
 def edges_of(model: StructuralCausalModel, x: str, y: str, along: Iterable[Any]) -> set[Edge]:
     """Edges of the paths; an error where these edges have further paths, which cannot be told apart."""
     every = causal_paths(model, x, y)
-    chosen = [read_path(p) for p in ([along] if isinstance(along, str) else along)]
+    chosen = [read_path(p) for p in ([along] if isinstance(along, str) else items("along", along))]
     if not chosen:
         raise ParameterError("along: expected at least one path")
     for path in chosen:
@@ -107,7 +117,7 @@ def read_path(given: Any) -> tuple[str, ...]:
     """A path as text or as a sequence of nodes."""
     if isinstance(given, str):
         return tuple(v.strip() for v in given.split("->"))
-    return tuple(getattr(given, "nodes", given))
+    return tuple(items("along", getattr(given, "nodes", given)))
 
 
 def causal_paths(model: StructuralCausalModel, x: str, y: str) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from epicycle.core._checks import distribution
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.data._target import as_numbers
 
 Array = np.ndarray
 
@@ -102,7 +103,7 @@ class Empirical(Noise):
 
     def log_density(self, values: Array) -> Array:
         # The same value for all particles is looked up once.
-        found, place = np.unique(values, return_inverse=True)
+        found, place = np.unique(as_numbers(values, "evidence"), return_inverse=True)
         return np.asarray(self._kernel.logpdf(found)[place.ravel()])
 
 

@@ -58,7 +58,8 @@ def far_shift(data: Data) -> np.ndarray:
     if data.sparse:
         return np.zeros(data.n_features)
     X = data.head().X
-    mean, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    with np.errstate(over="ignore"):  # an infinite spread is large enough
+        mean, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
     return np.where(np.abs(mean) > 10 * spread, mean, 0.0)
 
 
@@ -336,7 +337,9 @@ class LogisticObjective(Objective):
             squares, total = self._squares()
             largest = self.smoothness * (squares + total) + self.penalty + (0 if self.binary else total)
             # The decrement g'H^-1 g is at least |g|^2 / (largest curvature): does it pay to find it, in two passes?
-            if float(gradient @ gradient) / (2 * largest) <= tol * scale:
+            with np.errstate(over="ignore", invalid="ignore"):  # of infinite sums nothing is concluded
+                near = float(gradient @ gradient) / (2 * largest) <= tol * scale
+            if near:
                 newton = self._newton_bound(x) / scale
                 if newton < gap:
                     kind, gap = "newton decrement", newton
