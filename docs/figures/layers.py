@@ -5,7 +5,8 @@ import matplotlib.pyplot as plt
 FLOORS = [
     ("cli", "the command epicycle", "tools"),
     ("automl, diagnose, select", "the training command, diagnoses, selection and validation", "tools"),
-    ("online, plot, theory, report", "online evaluation, figures, bounds, reports", "tools"),
+    ("online, plot, theory", "online evaluation, figures, bounds", "tools"),
+    ("report", "pages of reports from records in plain data", "tools"),
     ("rl, search", "agents that learn by acting, in the worlds of control; games", "methods"),
     ("causal, control", "learning what actions do: any family below is a part of them", "methods"),
     ("anomaly", "rows unlike the others: trees, neighbours, mixtures", "methods"),

@@ -8,7 +8,7 @@ there). Arguments about copies and orders of work are checked and change nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,34 +68,6 @@ COMPATIBILITY_DOCS: Mapping[str, str] = {
     "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
     "    Accepted for compatibility: nothing is drawn.",
 }
-
-
-class SparsifyMixin:
-    """Coefficients kept as a sparse matrix on request."""
-
-    coef_: Any
-
-    def sparsify(self) -> Self:
-        """Turn `coef_` into a sparse matrix, which saves memory where most coefficients are zero.
-
-        Returns
-        -------
-        self
-        """
-        self._check_fitted()  # type: ignore[attr-defined]
-        self.coef_ = sp.csr_array(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Turn `coef_` into an array, as it is after `fit`.
-
-        Returns
-        -------
-        self
-        """
-        self._check_fitted()  # type: ignore[attr-defined]
-        self.coef_ = dense_coef(self.coef_)
-        return self
 
 
 def dense_coef(coef: Any) -> np.ndarray:

@@ -44,8 +44,16 @@ class LinearMixture(LikelihoodMixture):
         "    Probabilities to start from, strictly between 0 and 1.",
     }
 
+    #: Whether entries are counts, which are not negative.
+    _counts: ClassVar[bool] = True
+
     alpha: float
     weights_init: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self._counts
+        return tags
 
     @abstractmethod
     def _model(self, n_features: int, names: Sequence[str], *, missing: bool = False) -> LinearModel:
@@ -69,15 +77,12 @@ class LinearMixture(LikelihoodMixture):
     def _prepare(self, model: MixtureModel, data: Data) -> None:
         assert isinstance(model, LinearModel)
         negative, carried, sums, weight = engine.sum(_first_look, data, model, n_jobs=self.n_jobs)
-        self._refuse(int(negative))
+        if negative and self._counts:
+            name = type(self).__name__
+            raise DataError(f"Negative values in data passed to {name} (input X): {negative} entries; expected counts")
         if not np.isfinite(sums).all():
             raise DataError("X: sums of its columns overflow; scale them down")
         model.carried, model.mean = float(carried), sums / weight
-
-    def _refuse(self, negative: int) -> None:
-        if negative:
-            name = type(self).__name__
-            raise DataError(f"Negative values in data passed to {name} (input X): {negative} entries; expected counts")
 
     def _attributes(self, model: MixtureModel, parameters: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
         found = {"weights_": parameters["weights"], f"{self._values}_": parameters["values"]}
@@ -132,6 +137,7 @@ class BernoulliMixture(LinearMixture):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**LinearMixture._parameters, "binarize": NoneOr(Real())}
 
+    _counts = False  # entries may be negative: they are compared with a threshold
     probabilities_: np.ndarray
 
     @stores_arguments(**MIXTURE_DEFAULTS)
@@ -158,9 +164,6 @@ class BernoulliMixture(LinearMixture):
             raise ParameterError(f"binarize={self.binarize!r}; expected at least 0 for sparse rows, whose zeros stay")
         super()._prepare(model, data)
 
-    def _refuse(self, negative: int) -> None:
-        """Entries may be negative: they are compared with a threshold."""
-
     def _draw(self, component: int, n: int, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(rng.random((n, self.n_features_in_)) < self.probabilities_[component], dtype=np.float64)
 
@@ -170,16 +173,7 @@ def _not_binary(batch: Batch) -> tuple[int]:
     return (int(np.count_nonzero((X != 0) & (X != 1))),)
 
 
-class CountMixture(LinearMixture):
-    """A mixture over counts."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
-
-
-class MultinomialMixture(CountMixture):
+class MultinomialMixture(LinearMixture):
     r"""A mixture of rows of counts, such as words in documents: clusters of texts.
 
     .. math:: p(x) = \sum_k \pi_k \frac{n!}{\prod_j x_j!} \prod_j p_{kj}^{x_j}, \qquad n = \sum_j x_j
@@ -238,7 +232,7 @@ class MultinomialMixture(CountMixture):
         return rng.multinomial(round(float(whole_counts(self.mean_total_))), p / p.sum(), size=n).astype(np.float64)
 
 
-class PoissonMixture(CountMixture):
+class PoissonMixture(LinearMixture):
     r"""A mixture of rows of independent Poisson counts.
 
     .. math:: p(x) = \sum_k \pi_k \prod_j \frac{\lambda_{kj}^{x_j} e^{-\lambda_{kj}}}{x_j!}

@@ -8,17 +8,22 @@ Hornik 1989).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
-from epicycle.core._exceptions import ParameterError
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.generative.autoencoders._coder_options import CODER_DEFAULTS, CODER_PARAMETERS, CoderArguments
-from epicycle.generative.autoencoders._gaussian_codes import GaussianCodes
+from epicycle.generative.autoencoders._coder_options import (
+    CODER_DEFAULTS,
+    CODER_DOCS,
+    CODER_PARAMETERS,
+    CoderArguments,
+)
+from epicycle.generative.autoencoders._encoded_net import EncodedNet
 from epicycle.nets._base import device_of
 from epicycle.nets.training._torch import one_thread_each
 
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 _COMPARED = 2048
 
 
-class AutoEncoder(GaussianCodes):
+class AutoEncoder(EncodedNet):
     r"""Auto-encoder: an encoder finds a code of few numbers for every row, from which a decoder makes the row again.
 
     .. math:: \min_{f, g} \; \frac1n \sum_i v_i \Bigl(\frac1p |g(f(u_i + \varepsilon_i)) - u_i|^2 +
@@ -81,8 +86,17 @@ class AutoEncoder(GaussianCodes):
         "n_active": NoneOr(Integer(1)),
         "sparsity": Real(0),
     }
+    _docs: ClassVar[Mapping[str, str]] = {
+        **CODER_DOCS,
+        "code_mean_": "code_mean_ : ndarray of shape (n_codes,)\n    Mean of the codes of the rows of the fit.",
+        "code_covariance_": "code_covariance_ : ndarray of shape (n_codes, n_codes)\n"
+        "    Their covariance; `sample` draws codes from the normal distribution with both.",
+    }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("code_mean_", "code_covariance_")
     _card = MethodCard("generative", ("F8",), ("memory", "files", "dask"), "none")
 
+    code_mean_: np.ndarray
+    code_covariance_: np.ndarray
     standardize: bool
     tied: bool
     noise: float
@@ -149,6 +163,44 @@ class AutoEncoder(GaussianCodes):
             with torch.no_grad():
                 codes = self._encoded(module, batch.to(device_of(module))).cpu().numpy()
             yield codes, None if batch.weight is None else batch.weight.cpu().numpy()
+
+    # ------------------------------------------------------------------------------------------- moments of the codes
+
+    def _estimate_codes(self, pieces: Iterable[tuple[np.ndarray, np.ndarray | None]]) -> None:
+        """Weighted moments of codes that come in pieces (codes, weights), in one pass (Chan et al. 1983)."""
+        weight, mean, scatter = 0.0, np.zeros(self._n_codes()), np.zeros((self._n_codes(),) * 2)
+        for codes, weights in pieces:
+            z = codes.astype(np.float64)
+            v = np.ones(len(z)) if weights is None else weights.astype(np.float64)
+            w = float(v.sum())
+            if w == 0:
+                continue
+            m = v @ z / w
+            r, d = z - m, m - mean
+            scatter += (r.T * v) @ r + np.outer(d, d) * weight * w / (weight + w)
+            weight += w
+            mean = mean + d * w / weight
+        self.code_mean_, self.code_covariance_ = mean, scatter / weight
+
+    def _code_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        self._require_codes()
+        return self.code_mean_, np.sqrt(np.diag(self.code_covariance_))
+
+    def _require_codes(self) -> None:
+        if not hasattr(self, "code_mean_"):
+            raise DataError(
+                f"{type(self).__name__}: the distribution of the codes is estimated at the end of a fit, and this one "
+                "did not come to it; resume it, or decode codes of your own"
+            )
+
+    def _drawn_codes(self, module: Any, n: int) -> Any:
+        import torch
+
+        self._require_codes()
+        values, vectors = np.linalg.eigh(self.code_covariance_)
+        root = vectors * np.sqrt(values.clip(0))
+        e = super()._drawn_codes(module, n)
+        return torch.from_numpy(self.code_mean_).to(e) + e @ torch.from_numpy(root.T.copy()).to(e)
 
     # ------------------------------------------------------------------------------------------- linear ones
 

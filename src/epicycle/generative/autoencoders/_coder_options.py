@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Described, Domain, Integer
 from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
 from epicycle.generative._latent_net import LatentNet
@@ -64,35 +63,3 @@ class CoderArguments(GenerativeArguments, total=False):
     hidden_layer_sizes: Any
     channels: Any
     activation: str
-
-
-class CoderNet(LatentNet):
-    """Base of the models whose networks lead from rows to codes, from codes to rows, or both."""
-
-    _parameters: ClassVar[Mapping[str, Domain]] = CODER_PARAMETERS
-    _docs: ClassVar[Mapping[str, str]] = CODER_DOCS
-
-    n_codes: int
-    hidden_layer_sizes: Any
-    channels: Any
-    activation: str
-
-    def _n_codes(self) -> int:
-        return int(self.architecture_["n_codes"])
-
-    def _coder_architecture(self, rows: Any, *, scaled: bool = True) -> dict[str, Any]:
-        """The common entries, and those of the layers."""
-        found = self._common_architecture(rows, scaled=scaled)
-        channels = sizes_of(self.channels)
-        if channels and len(found["shape"]) != 3:
-            raise ParameterError(
-                f"channels={self.channels!r}: convolutions are for images of shape (n, height, width[, channels]), "
-                f"and X is a table; expected ()"
-            )
-        return {
-            **found,
-            "n_codes": int(self.n_codes),
-            "hidden": sizes_of(self.hidden_layer_sizes),
-            "channels": channels,
-            "activation": self.activation,
-        }

@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from epicycle.generative.autoencoders._coder_options import CoderNet
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import Domain
+from epicycle.generative._latent_net import LatentNet
+from epicycle.generative.autoencoders._coder_options import CODER_DOCS, CODER_PARAMETERS, sizes_of
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch
 
 
-class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CoderNet):  # type: ignore[misc]  # untyped
-    """Base of the models with codes of rows: transformers, whose inverse are decoders."""
+class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentNet):  # type: ignore[misc]  # untyped
+    """Base of the models with codes of rows: transformers, whose inverse are decoders.
+
+    Networks lead from rows to codes, from codes to rows, or both.
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = CODER_PARAMETERS
+    _docs: ClassVar[Mapping[str, str]] = CODER_DOCS
+
+    n_codes: int
+    hidden_layer_sizes: Any
+    channels: Any
+    activation: str
+
+    def _n_codes(self) -> int:
+        return int(self.architecture_["n_codes"])
+
+    def _coder_architecture(self, rows: Any, *, scaled: bool = True) -> dict[str, Any]:
+        """The common entries, and those of the layers."""
+        found = self._common_architecture(rows, scaled=scaled)
+        channels = sizes_of(self.channels)
+        if channels and len(found["shape"]) != 3:
+            raise ParameterError(
+                f"channels={self.channels!r}: convolutions are for images of shape (n, height, width[, channels]), "
+                f"and X is a table; expected ()"
+            )
+        return {
+            **found,
+            "n_codes": int(self.n_codes),
+            "hidden": sizes_of(self.hidden_layer_sizes),
+            "channels": channels,
+            "activation": self.activation,
+        }
 
     @abstractmethod
     def _encoded(self, module: Any, batch: MiniBatch) -> Any:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
 from epicycle import engine
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Batch
-from epicycle.linear._scikit_learn import SparsifyMixin, dense_coef
+from epicycle.linear._scikit_learn import dense_coef
 from epicycle.stats._class_scores import (
     class_batch,
     linear_predictor,
@@ -20,7 +21,7 @@ from epicycle.stats._class_scores import (
 )
 
 
-class LinearClassifier(SparsifyMixin, ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
+class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scores b + W x, turned into probabilities by the logistic function or softmax."""
 
     n_jobs: int | None
@@ -48,6 +49,28 @@ class LinearClassifier(SparsifyMixin, ClassifierMixin, Estimator):  # type: igno
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities, exact also where they underflow."""
         return self._map(X, _log_probability_batch)
+
+    def sparsify(self) -> Self:
+        """Turn `coef_` into a sparse matrix, which saves memory where most coefficients are zero.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        self.coef_ = sp.csr_array(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Turn `coef_` into an array, as it is after `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_fitted()
+        self.coef_ = dense_coef(self.coef_)
+        return self
 
     def _map(self, X: Any, function: Any, *attributes: str) -> Any:
         data = self._predict_data(X)  # raises where the model is not fitted, before an attribute is missed
