@@ -185,6 +185,18 @@ def test_no_folder_holds_too_many_modules():
     assert {str(folder): n for folder, n in folders.items() if n > MAX_MODULES} == {}
 
 
+def ancestors_in_a_row(cls: type) -> int:
+    """The longest chain of classes of the package between a class and the contract of estimators or of networks."""
+    shared = ("epicycle.core.", "epicycle.nets._base")
+    own = [base for base in cls.__bases__ if base.__module__.startswith("epicycle.")]
+    return max((1 + ancestors_in_a_row(base) for base in own if not base.__module__.startswith(shared)), default=0)
+
+
+def test_few_classes_stand_between_an_estimator_and_the_contract():
+    classes = [getattr(epicycle, info.name) for info in epicycle.methods()]
+    assert [cls.__name__ for cls in classes if ancestors_in_a_row(cls) > 3] == []
+
+
 def test_the_import_contract_has_no_exceptions():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     assert [c["name"] for c in contracts if c.get("ignore_imports")] == []
