@@ -35,6 +35,8 @@ def test_public_classes_and_functions_have_docstrings():
 PACKAGES = tuple(sorted(path.name for path in Path(epicycle.__path__[0]).iterdir() if (path / "__init__.py").is_file()))
 BEGINNING = re.compile(r"(What|Where|How)\b")
 NOT_OF_THE_FIELD = re.compile(r"(?<![\w\"])(watched|arena|race|teller|doctor|judged?|smells)(?![\w\"])", re.IGNORECASE)
+#: Where one of these words is a term: matches of AlphaZero against its former self are played in an arena.
+TERMS = {"search": {"arena"}}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -43,7 +45,8 @@ def test_plain_words(package):
     documented, found = (ast.Module, ast.ClassDef, ast.FunctionDef), []
     for path in sorted((Path(epicycle.__file__).parent / package).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        found += [f"{path.name}: {match.group()}" for match in NOT_OF_THE_FIELD.finditer(text)]
+        words = {match.group().lower() for match in NOT_OF_THE_FIELD.finditer(text)} - TERMS.get(package, set())
+        found += [f"{path.name}: {word}" for word in sorted(words)]
         docstrings = [ast.get_docstring(n) or "" for n in ast.walk(ast.parse(text)) if isinstance(n, documented)]
         found += [f"{path.name}: {doc.splitlines()[0]}" for doc in docstrings if BEGINNING.match(doc)]
     assert found == []

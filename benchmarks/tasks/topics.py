@@ -173,7 +173,7 @@ def perplexity(data: Data, words: np.ndarray) -> float:
     return float(np.exp(-total / hidden.data.sum()))
 
 
-def judged(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
+def assessed(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
     found = {name: perplexity(data, s["words"]) for name, s in solutions.items()}
     level = found["reference"]
     return {name: {MEASURE: value / level - 1, "perplexity": value} for name, value in found.items()}
@@ -191,7 +191,7 @@ def gibbs_task(name: str, title: str, corpus: Callable[[bool], Any]) -> Task:
             Implementation("epicycle", "epicycle", epicycle_fit("gibbs"), tolerances=SWEEPS),
             Implementation("tomotopy", "peer", tomotopy, setup=tomotopy_setup(2), tolerances=SWEEPS),
         ),
-        quality=judged,
+        quality=assessed,
         tolerance=0.02,
         targets=(Target("speed against tomotopy", speedup_over_best_peer(), at_least=1.0),),
     )
@@ -212,7 +212,7 @@ def variational_task(name: str, title: str, corpus: Callable[[bool], Any]) -> Ta
             Implementation("scikit-learn, online", "peer", scikit_learn("online"), tolerances=ROUNDS),
             Implementation("gensim", "peer", gensim, tolerances=ROUNDS),
         ),
-        quality=judged,
+        quality=assessed,
         tolerance=0.02,
         targets=(Target("speed against the best peer", speedup_over_best_peer(), at_least=3.0),),
     )

@@ -200,7 +200,7 @@ def test_the_command_tells_the_share_in_its_page_and_its_script(tmp_path, capsys
     [
         ({"quantile": 1.0}, "quantile=1.0; expected a number between 0 and 1"),
         ({"quantile": "0.5"}, "quantile='0.5'"),
-        ({"quantile": 0.5, "metric": "mae"}, "judged by the pinball loss"),
+        ({"quantile": 0.5, "metric": "mae"}, "scored by the pinball loss"),
         ({"quantile": 0.5, "task": "classification"}, "classes have no quantiles"),
     ],
 )

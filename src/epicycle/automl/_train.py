@@ -167,7 +167,7 @@ def _of_quantile(quantile: Any, task: str, metric: str | None) -> tuple[str, str
     if not number or not 0 < float(quantile) < 1:
         raise ParameterError(f"quantile={quantile!r}; expected a number between 0 and 1")
     if metric is not None:
-        raise ParameterError(f"metric={metric!r} with quantile={quantile!r}: quantiles are judged by the pinball loss")
+        raise ParameterError(f"metric={metric!r} with quantile={quantile!r}: quantiles are scored by the pinball loss")
     if task == "classification":
         raise ParameterError(f"quantile={quantile!r}: classes have no quantiles; expected task='regression'")
     return "regression", f"pinball_{float(quantile)!r}"

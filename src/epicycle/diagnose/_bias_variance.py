@@ -201,7 +201,7 @@ def bias_variance(
     if parameter is not None:
         complexity = complexity_curve(fixed, rows, splits, scorer, parameter, values or (), n_jobs)
     sign = int(getattr(scorer, "_sign", 1))
-    return judged(
+    return assessed(
         fixed,
         curve,
         metric,
@@ -253,7 +253,7 @@ def _level(
     return Level(float(scores.mean()), scores, type(desired).__name__)
 
 
-def judged(
+def assessed(
     model: Any,
     curve: Curve,
     metric: str,

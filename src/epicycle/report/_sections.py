@@ -341,7 +341,7 @@ _SLOTS = {
 
 
 def _left_out(skipped: dict[str, Any]) -> Html | None:
-    """What the time did not allow, so that nobody looks for it."""
+    """Parts that the time did not allow, so that nobody looks for them."""
     late = [_SLOTS.get(slot, slot) for slot, why in skipped.items() if re.search(r"out of time|longer", text(why))]
     if not late:
         return None

@@ -231,7 +231,7 @@ class Agent(Evaluates, Saved, ABC):
         return Interaction(env, seed, episode)
 
     def _surroundings(self) -> AbstractContextManager[None]:
-        """What holds while an agent learns, such as a number of threads."""
+        """Settings that hold while an agent learns, such as a number of threads."""
         return nullcontext()
 
     @abstractmethod
@@ -304,7 +304,7 @@ class Agent(Evaluates, Saved, ABC):
 
     @abstractmethod
     def _learnt(self) -> dict[str, Any]:
-        """What `_restore_learnt` needs to go on, in types that a file can hold."""
+        """The state that `_restore_learnt` needs to go on, in types that a file can hold."""
 
     @abstractmethod
     def _restore_learnt(self, state: dict[str, Any]) -> None:

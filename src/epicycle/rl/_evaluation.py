@@ -51,7 +51,7 @@ class Evaluation:
 
 
 class Acts(Protocol):
-    """What can be evaluated."""
+    """Anything with a method `act`."""
 
     def act(self, observation: Any, deterministic: bool = True) -> Any:
         """The action in a state."""

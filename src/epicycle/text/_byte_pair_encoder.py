@@ -247,7 +247,7 @@ class BytePairEncoder(TransformerMixin, Estimator, auto_wrap_output_keys=None): 
 
     @property
     def tokens_(self) -> list[bytes]:
-        """What each token stands for, by its number."""
+        """The text that each token stands for, by its number."""
         self._check_fitted()
         tokens = [bytes([i]) for i in range(_N_BYTES)]
         for a, b in self.merges_.tolist():

@@ -1,1 +1,1 @@
-"""What is said about a trained model: learning curve, explanations, a surrogate tree."""
+"""Diagnoses of a trained model: learning curve, explanations, a surrogate tree."""

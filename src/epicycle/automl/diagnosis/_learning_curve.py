@@ -12,7 +12,7 @@ from epicycle.automl._candidates import Candidate
 from epicycle.automl._entry import Entry
 from epicycle.automl._evaluation import Evaluation
 from epicycle.automl.tables._table_model import TableModel, with_categories
-from epicycle.diagnose._bias_variance import BiasVariance, Level, judged
+from epicycle.diagnose._bias_variance import BiasVariance, Level, assessed
 from epicycle.diagnose._learning_curves import Curve
 from epicycle.select._inputs import rows_ratio
 from epicycle.select._scorers import responses_of
@@ -91,7 +91,7 @@ def judged_curve(evaluation: Evaluation, candidate: Candidate, model: TableModel
     """The diagnosis of bias and variance by the curve, against what the search has reached."""
     metric, at_all = evaluation.metric, curve.validation[-1]
     sign = 1 if metric.greater_is_better else -1
-    return judged(
+    return assessed(
         candidate.build(evaluation.seed),
         curve,
         metric.label,

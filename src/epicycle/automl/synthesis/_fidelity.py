@@ -1,4 +1,4 @@
-"""How near drawn rows are to real ones: their columns one by one, and how these depend on each other in pairs."""
+"""Fidelity of drawn rows: distances of their columns from the real ones, one by one, and of the dependence of pairs."""
 
 from __future__ import annotations
 

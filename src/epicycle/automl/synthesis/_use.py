@@ -1,4 +1,4 @@
-"""What drawn rows are good for, and what they give away: utility, detection, distances to the nearest real row."""
+"""Utility and privacy of drawn rows: scores of models fitted to them, detection, distances to the nearest real row."""
 
 from __future__ import annotations
 

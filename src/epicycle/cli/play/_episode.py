@@ -1,4 +1,4 @@
-"""One episode that is watched: what happened in it, and the pictures that the environment drew, as a GIF."""
+"""One recorded episode: what happened in it, and the pictures that the environment drew, as a GIF."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RandomAgent:
         return int(self._rng.choice(self._n if mask is None else np.flatnonzero(mask)))
 
 
-def watched_episode(agent: Any, env: Any, seed: int) -> dict[str, Any]:
+def recorded_episode(agent: Any, env: Any, seed: int) -> dict[str, Any]:
     """An episode of the best actions, as a record of a report."""
     world = Interaction(env, seed)
     observation, frames = world.reset(), _Frames(env)

@@ -36,8 +36,8 @@ _LONGEST = 1000  # steps of an episode of a decision process
 _WORDS = "a file (model.json, grid.txt), or a name of Gymnasium such as CartPole-v1"
 
 
-def environment_named(name: str, *, watched: bool = False) -> Any:
-    """An environment by its name or file; one that is `watched` draws itself, where it can."""
+def environment_named(name: str, *, drawn: bool = False) -> Any:
+    """An environment by its name or file; one that is `drawn` draws itself, where it can."""
     if name in _WORLDS:
         make, start = _WORLDS[name]
         return MDPEnvironment(make(), start=start, max_steps=_LONGEST)
@@ -45,10 +45,10 @@ def environment_named(name: str, *, watched: bool = False) -> Any:
         return _SIMULATORS[name]().environment()
     if Path(name).is_file():
         return MDPEnvironment(read_mdp(name), max_steps=_LONGEST)
-    return _of_gymnasium(name, watched)
+    return _of_gymnasium(name, drawn)
 
 
-def _of_gymnasium(name: str, watched: bool) -> Any:
+def _of_gymnasium(name: str, drawn: bool) -> Any:
     try:
         import gymnasium
     except ImportError:
@@ -62,7 +62,7 @@ def _of_gymnasium(name: str, watched: bool) -> Any:
             f"ENV {name}: not found{_suggestion(name, known)}; expected {', '.join(ENVIRONMENTS)}, {_WORDS}"
         )
     try:
-        return gymnasium.make(name, render_mode="rgb_array" if watched else None)
+        return gymnasium.make(name, render_mode="rgb_array" if drawn else None)
     except Exception as error:
         raise ParameterError(f"ENV {name}: Gymnasium raised {type(error).__name__}: {error}") from error
 

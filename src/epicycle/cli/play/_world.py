@@ -1,4 +1,4 @@
-"""``epicycle play ENV``: an agent learns, one episode is watched, the policy is evaluated, a report is written."""
+"""``epicycle play ENV``: an agent learns, one episode is recorded, the policy is evaluated, a report is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder, write_folder
 from epicycle.cli._report import files_of
 from epicycle.cli._train import default_folder
-from epicycle.cli.play._episode import RandomAgent, small_world, watched_episode
+from epicycle.cli.play._episode import RandomAgent, recorded_episode, small_world
 from epicycle.cli.play._setup import agent_class, agent_settings, environment_named
 from epicycle.core._exceptions import ConvergenceWarning, EpicycleError
 from epicycle.report._plain import plain
@@ -26,7 +26,7 @@ from epicycle.stats._summary import central_quantile
 
 Array = np.ndarray
 _BINS, _CONFIDENCE = 30, 0.95
-_EVALUATION = 1_000_003  # added to the seed of learning, so that other episodes are judged
+_EVALUATION = 1_000_003  # added to the seed of learning, so that other episodes are played
 
 
 def run_world(
@@ -56,14 +56,14 @@ def run_world(
             RandomAgent(world, seed), world, episodes, deterministic=True, max_steps=max_steps, confidence=_CONFIDENCE
         )
     first = learnt[0][1]
-    watched = watched_episode(first, _watched(name, env), seed + _EVALUATION)
+    episode = recorded_episode(first, _drawn(name, env), seed + _EVALUATION)
     told = {
         "environment": name,
         **_told(learnt, found),
         "random": _numbers(chance),
         "evaluated": episodes,
         "confidence": _CONFIDENCE,
-        "episode": watched,
+        "episode": episode,
         "world": small_world(first, env),
     }
     record = {"title": f"{cls.__name__} on {name}", "agent": told}
@@ -90,7 +90,7 @@ def _learn(
 
 
 def _told(learnt: list[tuple[int, rl.Agent]], found: list[Evaluation]) -> dict[str, Any]:
-    """What there is to say of the agents and of their evaluations."""
+    """The agents and their evaluations, as text."""
     first = learnt[0][1]
     return {
         "agent": repr(first),
@@ -112,10 +112,10 @@ def _told(learnt: list[tuple[int, rl.Agent]], found: list[Evaluation]) -> dict[s
     }
 
 
-def _watched(name: str, env: Any) -> Any:
+def _drawn(name: str, env: Any) -> Any:
     """The environment once more, with pictures if it draws any."""
     try:
-        return environment_named(name, watched=True)
+        return environment_named(name, drawn=True)
     except EpicycleError:  # of Gymnasium, and draws in another way or not at all
         return env
 
@@ -163,10 +163,10 @@ def print_result(found: dict[str, Any], folder: Path) -> None:
         )
     chance = found["random"]
     say(f"random actions: {chance['mean']:.5g}, between {chance['low']:.5g} and {chance['high']:.5g}")
-    watched = found["episode"]
-    say(f"an episode of seed {runs[0]['seed']}: return {watched['return']:.5g}, {watched['length']:,} steps")
-    if watched["note"]:
-        say(watched["note"])
+    episode = found["episode"]
+    say(f"an episode of seed {runs[0]['seed']}: return {episode['return']:.5g}, {episode['length']:,} steps")
+    if episode["note"]:
+        say(episode["note"])
     certificate = found["certificate"]
     verdict = "" if certificate["kind"] == "none" else " (holds)" if certificate["holds"] else " (does not hold)"
     say(f"certificate: {certificate['kind']}{verdict}; {certificate['meaning']}")

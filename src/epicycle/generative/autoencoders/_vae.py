@@ -150,7 +150,7 @@ class VAE(EncodedNet, BoundNet):
         return {**found, "decoder": self.decoder, "noise": noise, "binarize": bool(self.binarize)}
 
     def _unit_interval(self, rows: Rows, shape: list[int]) -> dict[str, list[float]]:
-        """What bytes are divided by, having checked that numbers lie between 0 and 1."""
+        """The number that bytes are divided by, having checked that numbers lie between 0 and 1."""
         top = 1.0
         for batch in rows.in_order(4096):
             x = batch.inputs[0]
@@ -183,7 +183,7 @@ class VAE(EncodedNet, BoundNet):
         self._measure_codes(rows)
 
     def _measure_codes(self, rows: Rows) -> None:
-        """What the entries of the codes tell about rows of the fit: in the certificate, and a warning where nothing."""
+        """Information of the codes about rows of the fit: in the certificate, and a warning where there is none."""
         from epicycle.generative.autoencoders._vae_module import divergences
 
         def of_batch(module: Any, batch: MiniBatch) -> Any:

@@ -67,7 +67,7 @@ class Decoder(nn.Module):  # type: ignore[misc]
         return state.transpose(0, 1)
 
     def keys(self, memory: torch.Tensor) -> torch.Tensor | None:
-        """What the scores need of the memory, computed once."""
+        """The part of the scores that depends on the memory alone, computed once."""
         return None if self.attention is None else self.attention.keys(memory)
 
     def forward(

@@ -22,7 +22,7 @@ CHANNELS_DOC = (
 
 
 def image_architecture(images: np.ndarray, weight: np.ndarray | None, channels: Any) -> Mapping[str, Any]:
-    """What an `ImageMemory` is built from."""
+    """The sizes that an `ImageMemory` is built from."""
     from epicycle.nets.vision._images import channel_moments
 
     mean, deviation = channel_moments(images, weight)

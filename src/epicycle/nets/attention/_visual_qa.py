@@ -171,7 +171,7 @@ class VisualQA(NetClassifier):
         return self._outputs(self.module_, rows)
 
     def attention_maps(self, X: Any) -> np.ndarray:
-        """How far the gates of the cells are open for a question.
+        """Openness of the gates of the cells for a question.
 
         Parameters
         ----------

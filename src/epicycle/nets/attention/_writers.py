@@ -248,7 +248,7 @@ class TextWriter(NetEstimator):
         return -found.astype(np.float64) * float(self.architecture_["mean_length"])
 
     def attention_weights(self, X: Any, y: Any = None) -> list[np.ndarray]:
-        """Where the decoder looks while it writes: the weights of the memory for each token and the end.
+        """Attention of the decoder while it writes: the weights of the memory for each token and the end.
 
         Parameters
         ----------

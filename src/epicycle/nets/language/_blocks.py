@@ -1,4 +1,4 @@
-"""What all transformers are made of: embeddings of tokens and places, and blocks of attention and a perceptron.
+"""Parts of all transformers: embeddings of tokens and places, and blocks of attention and a perceptron.
 
 x <- x + attention(norm(x)),   [x <- x + attention to another sequence(norm(x)),]   x <- x + perceptron(norm(x))
 """

@@ -115,7 +115,7 @@ class LanguageModel(NetEstimator):
         return self._codec()
 
     def _earlier(self) -> Mapping[str, Any]:
-        """What was learnt before, where it is to be gone on from: in a stream it has not been removed."""
+        """The earlier fit, where it is to be gone on from: in a stream it has not been removed."""
         earlier = self._run.earlier if self.warm_start else vars(self)
         return earlier if "vocabulary_" in earlier else {}
 
@@ -125,7 +125,7 @@ class LanguageModel(NetEstimator):
     # ------------------------------------------------------------------------------------------- training
 
     def _sizes(self) -> dict[str, Any]:
-        """What all architectures have."""
+        """The entries that all architectures have."""
         return {
             "n_tokens": self.n_tokens_,
             "n_layers": int(self.n_layers),

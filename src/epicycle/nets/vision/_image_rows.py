@@ -18,7 +18,7 @@ _PIXELS = 1 << 20
 
 
 class Targets(Protocol):
-    """How what belongs to an image becomes a tensor."""
+    """A function that turns what belongs to an image into a tensor."""
 
     def mirrored(self, target: Any, width: int) -> Any:
         """The target of an image of this width that is mirrored, left and right."""

@@ -71,7 +71,7 @@ class MapNet(NetEstimator):
 
     @abstractmethod
     def _check_targets(self, y: Any, images: list[np.ndarray]) -> list[Any]:
-        """What belongs to each image, checked."""
+        """The targets of each image, checked."""
 
     @abstractmethod
     def _encoded_rows(self, images: list[np.ndarray], targets: list[Any], weight: np.ndarray | None) -> Any:

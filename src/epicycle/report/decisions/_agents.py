@@ -34,7 +34,7 @@ def _first(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def headline(found: dict[str, Any]) -> list[Html]:
-    """What was learnt, against random actions."""
+    """Returns of the learnt policy beside those of random actions."""
     run, chance = _first(found), mapping(found.get("random"))
     low, above = number(run.get("low")), number(chance.get("high"))
     verdict = (

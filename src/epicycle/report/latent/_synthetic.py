@@ -190,7 +190,7 @@ def dependence(record: dict[str, Any]) -> Html | None:
 
 
 def utility(record: dict[str, Any]) -> Html | None:
-    """What a model learns from drawn rows, against what it learns from real ones."""
+    """Scores of models that learn from drawn rows, and from real ones."""
     found = synthesis_of(record)
     useful = mapping(found.get("utility"))
     candidates = [mapping(row) for row in items(found.get("candidates"))]
@@ -227,7 +227,7 @@ def utility(record: dict[str, Any]) -> Html | None:
 
 
 def privacy(record: dict[str, Any]) -> Html | None:
-    """How near drawn rows lie to rows of the fit."""
+    """Distances of drawn rows from rows of the fit."""
     told = mapping(synthesis_of(record).get("privacy"))
     if not told:
         return None

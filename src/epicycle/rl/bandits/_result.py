@@ -16,7 +16,7 @@ Array = np.ndarray
 @documented({})
 @dataclass(frozen=True)
 class BanditResult:
-    """What a strategy earned and lost, step by step.
+    """Rewards and regret of a strategy, step by step.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What agents with networks share: environments, networks, scales, files."""
+"""The base of agents with networks: environments, networks, scales, files."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ class DeepAgent(Agent):
             return super().evaluate(env, *args, **kwargs)
 
     def value(self, observation: Any) -> float:
-        """What the agent thinks a state is worth: the discounted rewards to come.
+        """Estimated value of a state: the discounted rewards to come.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ class DeepAgent(Agent):
             self._losses_before = {name: list(values) for name, values in state["losses"].items()}
 
     def _memory(self) -> dict[str, Any]:
-        """What has to be kept of steps to go on to the same bits, while learning is not finished."""
+        """The part of the steps that is needed to go on to the same bits, while learning is not finished."""
         return {}
 
     def _restore_memory(self, state: dict[str, Any]) -> None:

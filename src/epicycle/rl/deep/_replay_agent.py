@@ -1,4 +1,4 @@
-"""What agents share that learn from a memory of steps: act, keep, learn, again and again."""
+"""The base of agents that learn from a memory of steps: act, keep, learn, again and again."""
 
 from __future__ import annotations
 

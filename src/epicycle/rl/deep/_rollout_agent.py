@@ -1,4 +1,4 @@
-"""What agents share that learn from steps of their present policy: a stretch of steps, then an update."""
+"""The base of agents that learn from steps of their present policy: a stretch of steps, then an update."""
 
 from __future__ import annotations
 

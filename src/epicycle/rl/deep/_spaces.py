@@ -1,4 +1,4 @@
-"""What an environment shows and takes, as networks are given it."""
+"""Spaces of observations and actions of an environment, in the form that networks take."""
 
 from __future__ import annotations
 

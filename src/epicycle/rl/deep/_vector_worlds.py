@@ -41,7 +41,7 @@ class VectorWorlds(Worlds):
         self._offset = int(getattr(actions, "start", 0)), int(getattr(space, "start", 0))
 
     def spaces(self) -> Spaces:
-        """What the environments show and take."""
+        """Spaces of observations and actions."""
         shape = self.env.single_observation_space.shape
         return spaces_of(self.env, np.zeros(shape), self._n_states, self._n_actions)
 

@@ -55,7 +55,7 @@ class Worlds:
         self.observations: Array
 
     def spaces(self) -> Spaces:
-        """What the environments show and take; the same for all."""
+        """Spaces of observations and actions; the same for all environments."""
         found = [probe(world) for world in self.worlds]
         for i, other in enumerate(found):
             if not found[0].same(other):

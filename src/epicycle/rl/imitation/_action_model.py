@@ -124,6 +124,6 @@ def rows_of(features: Callable[[Any], Any] | None, observations: Any, width: int
 
 
 def numbered_states(features: Callable[[Any], Any] | None, observations: Array) -> int:
-    """How many columns indicators of states need; 0 where states are no numbers."""
+    """Number of columns that indicators of states need; 0 where states are no numbers."""
     numbered = features is None and observations.ndim == 1 and observations.dtype.kind in "iu"
     return int(observations.max()) + 1 if numbered else 0

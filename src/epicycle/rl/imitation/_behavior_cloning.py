@@ -36,7 +36,7 @@ Array = np.ndarray
 
 
 class Imitator(Evaluates):
-    """What acts by an `ActionModel`."""
+    """The base of agents that act by an `ActionModel`."""
 
     features: Callable[[Any], Any] | None
     random_state: Seed

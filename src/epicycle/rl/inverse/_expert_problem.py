@@ -1,4 +1,4 @@
-r"""What an expert does in a process without rewards, and what policies are worth there.
+r"""The behaviour of an expert in a process without rewards, and the values of policies there.
 
 Features phi(s) (S, k); feature expectations of a policy from the starts p_0, with P the matrix of its chain,
 

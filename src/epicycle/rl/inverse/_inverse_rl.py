@@ -280,7 +280,7 @@ class InverseRL(Evaluates, Saved):
 
 
 def _warn_of_cuts(steps: Any, discount: float) -> None:
-    """What follows a cut is missing from the feature expectations."""
+    """Warn of cut episodes: what follows a cut is missing from the feature expectations."""
     length = steps.lengths[steps.truncated[steps.starts[1:] - 1]]
     missing = float((discount**length).sum()) / steps.n_episodes if len(length) else 0.0
     if missing > _TAIL:

@@ -21,7 +21,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Mixture:
-    """What the projection found: weights of the reward, occupancy (pairs,) of the mixture, its distance."""
+    """Result of the projection: weights of the reward, occupancy (pairs,) of the mixture, its distance."""
 
     weights: Array
     occupancy: Array

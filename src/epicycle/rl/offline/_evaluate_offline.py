@@ -29,7 +29,7 @@ from epicycle.stats._summary import central_quantile
 
 Array = np.ndarray
 METHODS = ("ordinary", "weighted", "per_decision", "doubly_robust", "fitted_q")
-_FOLDS = 2  # parts of the episodes, each judged by values that were fitted to the other
+_FOLDS = 2  # parts of the episodes, each valued by tables that were fitted to the other
 _FEW = 50  # effective episodes below which intervals are too short: at 25, three in four held instead of 19 in 20
 
 

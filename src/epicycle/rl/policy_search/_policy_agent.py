@@ -1,4 +1,4 @@
-"""What agents that search among policies share."""
+"""The base of agents that search among policies."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class PlanningAgent(TableAgent):
 
     @property
     def model_(self) -> dict[str, Array]:
-        """What followed the pairs that were tried: state, action, next state, end, how often, mean reward."""
+        """Outcomes of the pairs that were tried: state, action, next state, end, how often, mean reward."""
         self._require_learnt()
         pair, after, ended, count, reward = self._model.outcomes()
         state, action = np.divmod(pair, self._allowed.shape[1])

@@ -1,4 +1,4 @@
-"""What all agents with a table of values share."""
+"""The base of all agents with a table of values."""
 
 from __future__ import annotations
 

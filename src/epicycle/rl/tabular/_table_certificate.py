@@ -1,4 +1,4 @@
-"""How far tables of values are from the truth, where the process behind an environment is known."""
+"""Errors of tables of values, where the process behind an environment is known."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def start_probabilities(env: Any, n_states: int) -> Array:
 
 
 def loss_of_greedy_policy(env: Any, discount: float, q: Array, policy: Array, visits: Array) -> Certificate | None:
-    """What the greedy policy loses from the start, relative to the largest value; None where nothing is known."""
+    """Loss of the greedy policy from the start, relative to the largest value; None where nothing is known."""
     truth = known_process(env, discount)
     if truth is None or (truth.n_states, truth.n_actions) != q.shape:
         return None

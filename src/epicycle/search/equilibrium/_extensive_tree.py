@@ -42,7 +42,7 @@ class ExtensiveTree:
 
     @property
     def native(self) -> native.ExtensiveTree:
-        """What the kernels take."""
+        """The arguments of the kernels."""
         return native.ExtensiveTree(
             player=self.player,
             first=self.first,

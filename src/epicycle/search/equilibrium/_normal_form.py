@@ -54,12 +54,12 @@ class NormalForm:
         return np.array([self.action_values(i, strategies) @ strategies[i] for i in range(self.n_players)])
 
     def gains(self, strategies: list[Array]) -> Array:
-        """What each player could gain by a best reply; all are zero in a Nash equilibrium."""
+        """Gain of each player by a best reply; all are zero in a Nash equilibrium."""
         best = [self.action_values(i, strategies) for i in range(self.n_players)]
         return np.array([max(float(v.max() - v @ p), 0.0) for v, p in zip(best, strategies, strict=True)])
 
     def joint_gains(self, joint: Array) -> Array:
-        """What each could gain by one fixed action while the others follow a joint distribution of actions.
+        """Gain of each by one fixed action while the others follow a joint distribution of actions.
 
         All are at most zero in a coarse correlated equilibrium.
         """

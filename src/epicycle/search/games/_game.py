@@ -66,7 +66,7 @@ class Game(ABC):
 
     @abstractmethod
     def result(self, state: Any) -> float:
-        """What player 0 gets at the end and player 1 pays, such as 1, 0 or -1."""
+        """Payoff of player 0 at the end, which player 1 pays, such as 1, 0 or -1."""
 
     def chance(self, state: Any) -> list[float]:
         """Probabilities of the legal moves where chance moves."""

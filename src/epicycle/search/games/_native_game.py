@@ -43,7 +43,7 @@ class Position:
 
     @property
     def arguments(self) -> tuple[int, int, Array]:
-        """What the kernels take."""
+        """The arguments of the kernels."""
         return (*self.rules, np.array(self.moves, dtype=np.int64))
 
     @cached_property

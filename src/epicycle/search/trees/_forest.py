@@ -61,7 +61,7 @@ class Forest:
         return np.concatenate([planes for planes, _ in some]), np.concatenate([legal for _, legal in some])
 
     def back_up(self, priors: Array, values: Array, playout_share: float) -> None:
-        """What an evaluator found for the leaves that wait."""
+        """Take the values and priors that an evaluator found for the leaves that wait."""
         if self.compiled:
             p, v = (np.ascontiguousarray(part, dtype=np.float32) for part in (priors, values))
             threads = n_threads(_WORK * len(self.trees))

@@ -285,7 +285,7 @@ def _shares(total: int, parts: int) -> list[int]:
 
 
 def checked_evaluation(found: Any, legal: Array) -> tuple[Array, Array]:
-    """What an evaluator returned, as arrays; an error says what is wrong with it."""
+    """The answer of an evaluator, as arrays; an error says what is wrong with it."""
     try:
         priors, values = (np.asarray(part, dtype=np.float32) for part in found)
     except (TypeError, ValueError):
