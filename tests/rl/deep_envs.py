@@ -53,3 +53,37 @@ class Spot:
 
     def step(self, action):
         return self.image, float(action == self.side), True, False, {}
+
+
+class Push(Forever):
+    """`Forever` with one continuous action, which counts for nothing."""
+
+    action_space = SimpleNamespace(shape=(1,), low=-1.0, high=1.0)
+
+
+class Aim:
+    """One step with the reward -(a - 0.3)^2, a being half of the action, which lies between -2 and 2."""
+
+    observation_space, action_space = SimpleNamespace(n=1), SimpleNamespace(shape=(1,), low=-2.0, high=2.0)
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+    def step(self, action):
+        return 0, -((float(action[0]) / 2 - 0.3) ** 2), True, False, {}
+
+
+class Reach:
+    """An image with a bright column; a continuous action says where it is, and the episode is over."""
+
+    observation_space = SimpleNamespace(dtype=np.uint8)
+    action_space = SimpleNamespace(shape=(1,), low=-1.0, high=1.0)
+
+    def reset(self, *, seed=None, options=None):
+        self.column = int(np.random.default_rng(seed).integers(6))
+        self.image = np.zeros((6, 6, 1), dtype=np.uint8)
+        self.image[:, self.column] = 255
+        return self.image, {}
+
+    def step(self, action):
+        return self.image, -((float(action[0]) - (self.column - 2.5) / 2.5) ** 2), True, False, {}

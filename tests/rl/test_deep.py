@@ -9,13 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 import epicycle as ep
 from epicycle.control import MDP, CartPole, InvertedPendulum, MDPEnvironment, policy_iteration, worlds
 from epicycle.exceptions import ConvergenceError, ConvergenceWarning, DataError, NotFittedError, ParameterError
-from epicycle.rl import DQN, PPO, ActorCritic, LinearDecay
+from epicycle.rl import DQN, PPO, SAC, TD3, ActorCritic, LinearDecay
 from epicycle.rl.deep._replay import Priorities, Replay
 from epicycle.rl.deep._rollout import advantages
 from epicycle.rl.deep._spaces import Spaces
 
 torch = pytest.importorskip("torch")
 POLE = CartPole().environment(max_steps=100)
+ROD = InvertedPendulum().environment(max_steps=60)
 SMALL_DQN = {"hidden": (16,), "learning_starts": 50, "epsilon": LinearDecay(1.0, 0.1, 300), "buffer_size": 200}
 SMALL_PPO = {"hidden": (16,), "n_steps": 32, "n_epochs": 2, "batch_size": 32}
 NONE = np.zeros(0)
@@ -341,14 +342,17 @@ AGENTS = [
     DQN(**SMALL_DQN, normalize_observations=True, dueling=True),
     PPO(**SMALL_PPO, n_envs=3, normalize_observations=True, normalize_rewards=True),
     ActorCritic((16,), critic="q", n_envs=2),
+    SAC((16,), learning_starts=100, batch_size=16, buffer_size=300, train_every=4, normalize_rewards=True),
+    TD3((16,), learning_starts=100, batch_size=16, train_every=3, n_envs=3, n_step=3, normalize_observations=True),
 ]
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=["prioritized", "dueling", "PPO", "ActorCritic"])
+@pytest.mark.parametrize("agent", AGENTS, ids=["prioritized", "dueling", "PPO", "ActorCritic", "SAC", "TD3"])
 def test_same_bits_from_a_file_and_after_a_kill(agent, tmp_path, monkeypatch):
     cls = type(agent)
+    env, x = (ROD, np.array([0.1, 0.2])) if cls in (SAC, TD3) else (POLE, np.array([0.1, 0.0, -0.05, 0.2]))
     settings = {name: getattr(agent, name) for name in agent._arguments} | {"random_state": 2}
-    whole = cls(**settings).learn(POLE, 900)
+    whole = cls(**settings).learn(env, 900)
     one, write = cls(**settings), cls._write
 
     def killed(self, path):
@@ -357,20 +361,19 @@ def test_same_bits_from_a_file_and_after_a_kill(agent, tmp_path, monkeypatch):
 
     monkeypatch.setattr(cls, "_write", killed)
     with pytest.raises(SystemError):
-        one.learn(POLE, 900, checkpoint=tmp_path / "run.epi", checkpoint_every=400)
+        one.learn(env, 900, checkpoint=tmp_path / "run.epi", checkpoint_every=400)
     back = ep.load(tmp_path / "run.epi")
     assert 400 <= back._progress["made"] < 600
-    back.resume(POLE)
+    back.resume(env)
     assert_array_equal(weights(back), weights(whole))
     assert back.history_ == whole.history_
     back.save(tmp_path / "end.epi")
     end = ep.load(tmp_path / "end.epi")
-    x = np.array([0.1, 0.0, -0.05, 0.2])
     assert end.act(x) == whole.act(x)
     assert end.value(x) == whole.value(x)
     assert [end.act(x, False) for _ in range(20)] == [whole.act(x, False) for _ in range(20)]
     if cls is PPO:  # a memory is in the file only while learning is not finished
-        assert_array_equal(weights(end.learn(POLE, 100, seed=5)), weights(whole.learn(POLE, 100, seed=5)))
+        assert_array_equal(weights(end.learn(env, 100, seed=5)), weights(whole.learn(env, 100, seed=5)))
 
 
 def test_errors_and_ctrl_c_lose_nothing():

@@ -141,7 +141,7 @@ _AGENTS = {
     "QLearning TDPrediction",
     "bandits": "Bandit LinUCB",
     "policy_search": "CrossEntropyMethod Reinforce",
-    "deep": "ActorCritic DQN PPO",
+    "deep": "ActorCritic DQN PPO SAC TD3",
     "linear": "FourierBasis LinearQLearning LinearSARSA TileCoding",
     "imitation": "BehaviorCloning DAgger",
     "inverse": "InverseRL",

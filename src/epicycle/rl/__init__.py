@@ -11,6 +11,8 @@ from epicycle.rl.bandits._result import BanditResult
 from epicycle.rl.deep._actor_critic import ActorCritic
 from epicycle.rl.deep._dqn import DQN
 from epicycle.rl.deep._ppo import PPO
+from epicycle.rl.deep._sac import SAC
+from epicycle.rl.deep._td3 import TD3
 from epicycle.rl.imitation._behavior_cloning import BehaviorCloning
 from epicycle.rl.imitation._dagger import DAgger
 from epicycle.rl.inverse._inverse_rl import InverseRL
@@ -33,7 +35,9 @@ __all__ = [
     "LSPI",
     "LSTD",
     "PPO",
+    "SAC",
     "SARSA",
+    "TD3",
     "UCB",
     "ActorCritic",
     "Agent",

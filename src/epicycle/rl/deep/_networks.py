@@ -8,8 +8,10 @@ the CPU are read as NumPy arrays, which share that memory: calls of torch would 
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -95,6 +97,40 @@ class GaussianPolicy(nn.Module):  # type: ignore[misc]
         return self.mean(x)
 
 
+class TwinCritics(nn.Module):  # type: ignore[misc]
+    """Two networks of values q(x, a) of the same shape, computed together; images are looked at by both once."""
+
+    def __init__(self, shape: tuple[int, ...], controls: int, hidden: Sequence[int], activation: str) -> None:
+        super().__init__()
+        layers, n = convolutions(shape) if len(shape) == 3 else ([], shape[0])
+        self.seen = nn.Sequential(*layers)
+        self.tanh = activation == "tanh"
+        widths = [n + controls, *hidden, 1]
+        self.weight, self.bias = nn.ParameterList(), nn.ParameterList()
+        for before, after in itertools.pairwise(widths):
+            pair = [nn.Linear(before, after) for _ in range(2)]
+            self.weight.append(torch.stack([layer.weight.detach().T for layer in pair]))
+            self.bias.append(torch.stack([layer.bias.detach()[None] for layer in pair]))
+
+    def forward(self, x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+        """Values (2, rows)."""
+        h = torch.cat([self.seen(x), a], dim=1).expand(2, -1, -1)
+        last = len(self.weight) - 1
+        for i, (W, b) in enumerate(zip(self.weight, self.bias, strict=True)):
+            h = torch.baddbmm(b, h, W)
+            if i < last:
+                h = h.tanh() if self.tanh else h.relu()
+        return h[:, :, 0]
+
+
+class Number(nn.Module):  # type: ignore[misc]
+    """A number that is learnt."""
+
+    def __init__(self, first: float) -> None:
+        super().__init__()
+        self.number = nn.Parameter(torch.full((1,), first))
+
+
 class Net:
     """A module whose weights are one vector, with Adam's memory.
 
@@ -123,6 +159,10 @@ class Net:
         """One step of Adam down the gradient of a loss, whose norm is cut at `clip`."""
         self.gradient.zero_()
         loss.backward()
+        self.step(rate, clip)
+
+    def step(self, rate: float, clip: float | None = None) -> None:
+        """One step of Adam down the gradient as it stands."""
         g = self.gradient
         if clip is not None:
             norm = float(g.norm())
@@ -141,9 +181,23 @@ class Net:
             p.requires_grad_(False)
         return twin
 
-    def follow(self, other: Net) -> None:
-        """Take the weights of another."""
-        self.flat.copy_(other.flat)
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A time in which no gradient by the weights is asked for, only by what goes in."""
+        for p in self.weights:
+            p.requires_grad_(False)
+        try:
+            yield
+        finally:
+            for p in self.weights:
+                p.requires_grad_(True)
+
+    def follow(self, other: Net, share: float = 1.0) -> None:
+        """Go this share of the way to the weights of another."""
+        if share == 1.0:
+            self.flat.copy_(other.flat)
+        else:
+            self.flat.lerp_(other.flat, share)
 
     def state(self) -> dict[str, Any]:
         """The content of a file."""
