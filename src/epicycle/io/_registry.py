@@ -140,7 +140,7 @@ _AGENTS = {
     "tabular": "SARSA DoubleQLearning DynaQ ExpectedSARSA MonteCarloControl MonteCarloPrediction PrioritizedSweeping "
     "QLearning TDPrediction",
     "bandits": "Bandit LinUCB",
-    "policy_search": "CrossEntropyMethod Reinforce",
+    "policy_search": "CrossEntropyMethod EvolutionStrategy Pegasus Reinforce",
     "deep": "ActorCritic DQN PPO SAC TD3",
     "linear": "FourierBasis LinearQLearning LinearSARSA TileCoding",
     "imitation": "BehaviorCloning DAgger",

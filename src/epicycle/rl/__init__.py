@@ -23,6 +23,8 @@ from epicycle.rl.linear._tile_coding import TileCoding
 from epicycle.rl.offline._evaluate_offline import evaluate_offline
 from epicycle.rl.offline._offline_evaluation import OfflineEvaluation
 from epicycle.rl.policy_search._cross_entropy_method import CrossEntropyMethod
+from epicycle.rl.policy_search._evolution_strategy import EvolutionStrategy
+from epicycle.rl.policy_search._pegasus import Pegasus
 from epicycle.rl.policy_search._reinforce import Reinforce, gradient_variance
 from epicycle.rl.tabular._monte_carlo_control import MonteCarloControl
 from epicycle.rl.tabular._planning import DynaQ, PrioritizedSweeping
@@ -52,6 +54,7 @@ __all__ = [
     "Episodes",
     "EpsilonGreedy",
     "Evaluation",
+    "EvolutionStrategy",
     "ExpectedSARSA",
     "ExponentialDecay",
     "FourierBasis",
@@ -65,6 +68,7 @@ __all__ = [
     "MonteCarloPrediction",
     "NormalArms",
     "OfflineEvaluation",
+    "Pegasus",
     "PrioritizedSweeping",
     "QLearning",
     "Reinforce",

@@ -17,7 +17,7 @@ from epicycle.search.games._board_games import NATIVE_GAMES
 
 AGENTS = (
     *("QLearning", "DoubleQLearning", "SARSA", "ExpectedSARSA", "MonteCarloControl", "DynaQ", "PrioritizedSweeping"),
-    *("Reinforce", "CrossEntropyMethod", "DQN", "PPO"),
+    *("Reinforce", "CrossEntropyMethod", "EvolutionStrategy", "Pegasus", "DQN", "ActorCritic", "PPO", "SAC", "TD3"),
 )
 GAMES = tuple(NATIVE_GAMES)
 _MAZE = ".......#+\n..#....#.\n..#....#.\n..#......\n.....#...\n........."  # Sutton and Barto, example 8.1

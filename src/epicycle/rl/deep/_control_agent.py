@@ -1,4 +1,4 @@
-"""What agents for continuous actions share that learn values of actions: two critics, and slow copies of them."""
+"""Base of agents for continuous actions that learn values of actions: two critics, and slow copies of them."""
 
 from __future__ import annotations
 

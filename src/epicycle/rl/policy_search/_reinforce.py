@@ -15,15 +15,16 @@ import numpy as np
 
 from epicycle.core._exceptions import NotFittedError
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Domain, Integer, Real, check_parameter
-from epicycle.core._random import Seed, seed_of
+from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import in_catalogue
 from epicycle.rl._interaction import Interaction
+from epicycle.rl.policy_search._adam import climb, climbing_tables
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
+from epicycle.rl.policy_search._pathwise import differentiable, pathwise_gradients
 from epicycle.rl.policy_search._policy_agent import FEATURES, PolicyAgent, returns_to_go
 
 Array = np.ndarray
 WEIGHTS = ("return", "reward_to_go", "baseline")
-_MEAN, _SQUARE, _TINY = 0.9, 0.999, 1e-8  # Adam's constants
 
 
 @in_catalogue("rl", "G8", certificate="none")
@@ -81,8 +82,7 @@ class Reinforce(PolicyAgent):
         self.learning_rate, self.discount, self.random_state = learning_rate, discount, random_state
 
     def _new_tables(self, policy: LinearPolicy) -> dict[str, Array]:
-        zero = np.zeros(policy.size)
-        return {"theta": zero.copy(), "mean": zero.copy(), "square": zero.copy(), "updates": np.zeros(1, dtype=int)}
+        return climbing_tables(policy.size)
 
     def _advance(self, world: Interaction, most: int) -> int:
         batch: list[tuple[Array, Array]] = []
@@ -95,18 +95,11 @@ class Reinforce(PolicyAgent):
                 batch.append((rewards, np.array(scores)))
                 self._record(made, rewards, self.discount)
         if len(batch) > 1:
-            self._climb(np.mean(episode_gradients(batch, self.discount, self.weight), axis=0))
+            climb(
+                self._tables, np.mean(episode_gradients(batch, self.discount, self.weight), axis=0), self.learning_rate
+            )
         self._progress["episode"] = world.episode
         return made
-
-    def _climb(self, gradient: Array) -> None:
-        t = self._tables
-        t["updates"] += 1
-        n = int(t["updates"][0])
-        t["mean"] += (1 - _MEAN) * (gradient - t["mean"])
-        t["square"] += (1 - _SQUARE) * (gradient**2 - t["square"])
-        spread = np.sqrt(t["square"] / (1 - _SQUARE**n)) + _TINY
-        t["theta"] += self.learning_rate * t["mean"] / (1 - _MEAN**n) / spread
 
 
 def episode_gradients(batch: list[tuple[Array, Array]], discount: float, weight: str) -> Array:
@@ -153,7 +146,9 @@ def gradient_variance(
     -------
     dict
         For "return", "reward_to_go" and "baseline" the ``mean`` of the gradients of the episodes, its standard
-        ``error``, and the ``variance`` of an episode's gradient, summed over the parameters.
+        ``error``, and the ``variance`` of an episode's gradient, summed over the parameters. Where `env` is that of a
+        simulator with continuous actions also for "pathwise", the gradient through the simulator's derivatives with the
+        random numbers of the actions held (reparametrisation).
 
     Examples
     --------
@@ -184,6 +179,26 @@ def gradient_variance(
     found = {}
     for weight in WEIGHTS:
         g = np.concatenate([episode_gradients(batch, agent.discount, weight) for batch in batches])
-        spread = g.var(axis=0, ddof=1)
-        found[weight] = {"mean": g.mean(axis=0), "error": np.sqrt(spread / len(g)), "variance": float(spread.sum())}
+        found[weight] = _moments(g)
+    simulator = differentiable(env)
+    if simulator is not None and agent._policy.n_states is None:
+        found["pathwise"] = _moments(_pathwise(agent, Interaction(env, given), simulator, episodes))
     return found
+
+
+def _moments(g: Array) -> dict[str, Any]:
+    """Of gradients (episodes, p)."""
+    spread = g.var(axis=0, ddof=1)
+    return {"mean": g.mean(axis=0), "error": np.sqrt(spread / len(g)), "variance": float(spread.sum())}
+
+
+def _pathwise(agent: Reinforce, world: Interaction, simulator: Any, episodes: int) -> Array:
+    """Gradients of the same episodes: an episode draws its noise from the stream of its number."""
+    env: Any = world.env
+    starts, noise = [], []
+    for _ in range(episodes):
+        rng = stream(world.seed, "agent", world.episode)
+        noise.append(rng.standard_normal((int(env.max_steps), agent._policy.n_outputs)))
+        starts.append(world.reset())
+    given = agent._policy, agent.coef_, simulator, np.array(starts), np.array(noise), agent.discount
+    return pathwise_gradients(*given)[1]
