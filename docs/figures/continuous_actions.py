@@ -27,7 +27,7 @@ class Rod:
 
 
 settings = {"hidden": (64, 64), "learning_rate": 1e-3, "batch_size": 128, "learning_starts": 500, "random_state": 0}
-soft, hard = (agent.learn(Rod(), 8000) for agent in (SAC(**settings), TD3(**settings)))
+soft, hard = (agent.learn(Rod(), 6000) for agent in (SAC(**settings), TD3(**settings)))
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
 for agent in (soft, hard):
     agent.plot(smooth=5, ax=left)

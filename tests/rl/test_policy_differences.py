@@ -165,7 +165,7 @@ def test_bad_input_is_named(tmp_path):
     with pytest.raises(ParameterError, match="pairs=0"):
         EvolutionStrategy(pairs=0).learn(POLE, 10)
     with pytest.raises(DataError, match="optimizer: asked for no value"):
-        Pegasus(optimizer=lambda loss, start: None).learn(POLE, 10)
+        Pegasus(optimizer=lambda loss, start: None, scenarios=2, random_state=0).learn(Cart(), 400)
     agent = Pegasus(optimizer=lambda loss, start: loss(start), scenarios=2, random_state=0).learn(Cart(), 240)
     agent.save(tmp_path / "own.epi")
     with pytest.raises(DataError, match="optimizer: was a function, which a file does not keep"):
