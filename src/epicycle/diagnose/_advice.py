@@ -46,7 +46,7 @@ def _number(value: Any) -> bool:
 
 def reduce_variance(model: Any, *, more_rows_help: bool, n_features: int) -> tuple[str, ...]:
     """Steps against high variance, the most promising first."""
-    rows = "get more rows: the validation score is still rising with them"
+    rows = "get more rows: the validation score still improves with them"
     steps = [rows] if more_rows_help else []
     changes = _changes(model, less_variance=True)
     if changes:

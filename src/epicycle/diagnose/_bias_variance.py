@@ -339,7 +339,7 @@ def assessed(
     notes: tuple[str, ...] = ()
     if kind == "good fit" and not rising and slope > max(slope_error, 0.01 * scale):
         notes += (
-            f"the curve still rises: the last rows improved the score by {slope:.2g}, with a standard error of "
+            f"the curve is not flat yet: the last rows improved the score by {slope:.2g}, with a standard error of "
             f"{slope_error:.2g}",
         )
     if n_folds < 2:
