@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 import epicycle as ep
 from epicycle import PCA, TruncatedSVD, plot
 from epicycle.decomposition.pca._number_of_components import log_evidence
-from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
+from epicycle.exceptions import ConvergenceWarning, DataError, NotFittedError, ParameterError
 from epicycle.linalg._leading_eigenpairs import largest_outside, leading_eigenpairs
 
 SOLVERS = ["full", "covariance_eigh", "arpack", "randomized"]
@@ -156,6 +156,35 @@ def test_memory_files_and_dask(model, tmp_path):
     one = type(model)(**{**model.get_params(), "n_jobs": 1}).fit(X)
     two = type(model)(**{**model.get_params(), "n_jobs": 2}).fit(X)
     assert_array_equal(one.components_, two.components_)
+
+
+def test_rows_that_come_in_batches(tmp_path):
+    table, weight = rows(400, 12, offset=1e6), np.random.default_rng(2).uniform(0.5, 3, 400)
+    stream = PCA(5)
+    for start, stop in ((0, 7), (7, 8), (8, 250), (250, 400)):
+        stream.partial_fit(table[start:stop], sample_weight=weight[start:stop])
+        stream.save(tmp_path / "stream.epi")
+        stream = ep.load(tmp_path / "stream.epi")
+        variances, axes = lapack(table[:stop], weight[:stop])
+        assert_allclose(stream.explained_variance_, variances[:5], rtol=1e-8)
+        assert largest_angle(stream.components_, axes[:5]) < 1e-6
+    assert stream.certificate_.holds
+    whole = PCA(5, svd_solver="full").fit(table, sample_weight=weight)
+    assert_allclose(stream.transform(table), whole.transform(table), rtol=1e-6, atol=1e-6)
+    assert_allclose(stream.noise_variance_, whole.noise_variance_, rtol=1e-8)
+    assert stream.n_samples_ == 400
+    before = stream.components_.copy()
+    with pytest.raises(DataError, match="X has 3 features"):
+        stream.partial_fit(table[:, :3])
+    assert_array_equal(stream.components_, before)
+    with pytest.raises(ParameterError, match=r"n_components=5 must be .* of the rows so far"):
+        PCA(5).partial_fit(table[:3])
+    with pytest.raises(NotFittedError, match="from the first rows on"):
+        PCA(5).fit(table).partial_fit(table)
+    continued = PCA().fit(table[:100], sample_weight=weight[:100]).partial_fit(table[100:], sample_weight=weight[100:])
+    assert_allclose(continued.explained_variance_, variances, rtol=1e-6)
+    assert_allclose(stream.fit(table[:50]).mean_, table[:50].mean(axis=0))  # starts anew
+    assert PCA(0.9).partial_fit(table).n_components_ == PCA(0.9).fit(table).n_components_
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._random import stream
 from epicycle.core._solution import Solution
@@ -27,7 +27,9 @@ from epicycle.decomposition.pca._spectrum import (
     by_products,
     degrees_of_freedom,
     number_of_axes,
+    spectrum_of,
 )
+from epicycle.decomposition.pca._stream import RowsSoFar, no_rows
 from epicycle.linalg._signs import oriented
 from epicycle.stats._moments import refuse_non_finite
 
@@ -128,6 +130,11 @@ class PCA(Projection, FactorDensity):
     explained_variance_ratio_: np.ndarray
     singular_values_: np.ndarray
     noise_variance_: float
+    _weight_: float
+    _stream_factor_: np.ndarray
+    _stream_shift_: np.ndarray
+    _stream_weight_: float
+    _stream_rows_: int
 
     @stores_arguments(tol=0.0, random_state=None, n_jobs=None)
     def __init__(
@@ -168,6 +175,44 @@ class PCA(Projection, FactorDensity):
         self._set(found, self._number(found), data)
         self._conclude_spectrum(found)
         return self
+
+    @fitting(incremental=True)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows: the axes are those of `fit` on all rows so far, because triangular factors add up.
+
+        The rows themselves are not kept; a factor of the size of the covariance is.
+        """
+        data = self._fit_data(X, None, sample_weight, target="none", reset=not hasattr(self, "n_features_in_"))
+        now = self._rows_so_far(data).and_rows(data, self.n_jobs)
+        found = spectrum_of(now.centred())
+        k = self.n_components
+        if isinstance(k, int | np.integer) and k > len(found.values):
+            raise ParameterError(
+                f"n_components={k} must be between 0 and min(n_samples, n_features)={len(found.values)} of the rows "
+                "so far"
+            )
+        self._stream_factor_, self._stream_shift_ = now.R, now.shift
+        self._stream_weight_, self._stream_rows_ = now.weight, now.n_rows
+        self.solver_ = "full"
+        self._set(found, self._number(found), data)
+        self._conclude_spectrum(found)
+        return self
+
+    def _rows_so_far(self, data: Data) -> RowsSoFar:
+        """Of earlier calls, or of an earlier `fit`, which has them where it left no direction out."""
+        if hasattr(self, "_stream_factor_"):
+            return RowsSoFar(self._stream_factor_, self._stream_shift_, self._stream_weight_, self._stream_rows_)
+        if not hasattr(self, "components_"):
+            return no_rows(data)
+        k, weight, n, p = self.n_components_, self._weight_, self.n_samples_, data.n_features
+        if k < number_of_axes(weight, n, p):
+            raise NotFittedError(
+                f"partial_fit: the earlier fit kept {k} of {p} directions and no sums of its rows; call partial_fit "
+                "from the first rows on"
+            )
+        R = np.zeros((k + 1, p + 1))
+        R[0, 0], R[1:, 1:] = np.sqrt(weight), self.singular_values_[:, None] * self.components_
+        return RowsSoFar(R, self.mean_.astype(np.float64), weight, n)
 
     # ------------------------------------------------------------------------------------------- choices
 
@@ -243,7 +288,7 @@ class PCA(Projection, FactorDensity):
             self.explained_variance_ratio_ = (values / found.total).astype(dtype)
         self.singular_values_ = np.sqrt(values * (found.weight - 1.0)).astype(dtype)
         self.noise_variance_ = left / others if others > 0 else 0.0
-        self.n_components_, self.n_samples_ = k, found.n_rows
+        self.n_components_, self.n_samples_, self._weight_ = k, found.n_rows, found.weight
 
     def _fit_with_gaps(self, data: Data) -> None:
         """Missing entries: the axes of probabilistic PCA, by expectation maximisation."""

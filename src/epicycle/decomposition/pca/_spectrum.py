@@ -21,7 +21,7 @@ from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.decomposition._scatter import scatter_of
 from epicycle.linalg._leading_eigenpairs import PROBES, largest_outside, leading_eigenpairs
-from epicycle.stats._moments import shift_of, triangular_factor_of
+from epicycle.stats._moments import CentredFactor, shift_of, triangular_factor_of
 
 #: The residual of eigenvectors, relative to the largest eigenvalue, that direct methods are certified with.
 DIRECT = 1e-10
@@ -55,14 +55,17 @@ def degrees_of_freedom(weight: float, n_rows: int) -> float:
 
 def by_factor(data: Data, n_jobs: int | None) -> Spectrum:
     """All of min(n, p) eigenvalues from the triangular factor of the rows."""
-    shift = shift_of(data, targets=False)
-    found = triangular_factor_of(data, shift, intercept=True, n_jobs=n_jobs)
+    return spectrum_of(triangular_factor_of(data, shift_of(data, targets=False), intercept=True, n_jobs=n_jobs))
+
+
+def spectrum_of(found: CentredFactor) -> Spectrum:
+    """All of min(n, p) eigenvalues from the factor of rows about their mean."""
     R = found.R_x
     if not np.isfinite(R).all():
         raise DataError("X: products of its columns overflow; scale them down")
     over = degrees_of_freedom(found.weight, found.n_rows)
     _, s, axes = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-    count = number_of_axes(found.weight, found.n_rows, data.n_features)
+    count = number_of_axes(found.weight, found.n_rows, R.shape[1])
     s, axes = _completed(s, axes, count, np.finfo(np.float64).eps * max(R.shape))
     products = (axes @ R.T) @ R
     return Spectrum(
