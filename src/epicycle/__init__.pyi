@@ -153,6 +153,7 @@ from .ensemble import (
     VotingRegressor as VotingRegressor,
 )
 from .generative import (
+    GAN as GAN,
     VAE as VAE,
     AutoEncoder as AutoEncoder,
     Decoder as Decoder,

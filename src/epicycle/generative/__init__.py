@@ -1,12 +1,14 @@
 """Models that draw new rows like those they were fitted to, tables and images alike (the extra `deep`)."""
 
 from epicycle.generative import evaluate
+from epicycle.generative.adversarial import GAN
 from epicycle.generative.autoencoders import VAE, AutoEncoder, Decoder, WakeSleep
 from epicycle.generative.diffusion import DiffusionModel
 from epicycle.generative.energy import EnergyBasedModel
 from epicycle.generative.flows import NormalizingFlow
 
 __all__ = [
+    "GAN",
     "VAE",
     "AutoEncoder",
     "Decoder",

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
-from epicycle.core._exceptions import EpicycleWarning
+from epicycle.core._exceptions import CollapseWarning
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._latent_net import LatentNet
@@ -36,7 +36,7 @@ class GAN(LatentNet):
 
     the original game, and three others with losses of their own. There is no density, and so no `score_samples`.
     After each epoch the regions of the real rows in which nothing is drawn are looked for (`coverage` in `history_` is
-    the share of the others); at the end mode collapse is warned of.
+    the share of the others); at the end mode collapse is warned of (`CollapseWarning`).
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class GAN(LatentNet):
         Length k of a code.
     gradient_penalty : float, optional
         Factor of the penalty of the critic's slope: at points between real and drawn rows with the Wasserstein loss,
-        where the slope is drawn to 1 (10 by default); at real rows otherwise, where it is drawn to 0 (0.1 by default).
+        where the slope is drawn to 1 (10 by default); at real rows otherwise, where it is drawn to 0 (1 by default).
     spectral_norm : bool, default=False
         Whether every layer of the critic has the largest singular value 1.
     critic_steps : int, optional
@@ -89,7 +89,7 @@ class GAN(LatentNet):
     coverage_: float
 
     @stores_arguments(
-        **{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate_init": 2e-3, "average": 0.999, "max_iter": 100}
+        **{**SHAPE_DEFAULTS, "solver": "adam", "learning_rate_init": 2e-3, "average": 0.997, "max_iter": 200}
     )
     def __init__(
         self,
@@ -129,7 +129,7 @@ class GAN(LatentNet):
 
         penalty = self.gradient_penalty
         if penalty is None:
-            penalty = 10.0 if self.loss == "wasserstein" else 0.1
+            penalty = 10.0 if self.loss == "wasserstein" else 1.0
         return Players(self.loss, float(penalty))
 
     def _training_options(self, rows: Any) -> TrainingOptions:
@@ -181,7 +181,7 @@ class GAN(LatentNet):
         self.certificate_ = replace(self.certificate_, meaning=self.certificate_.meaning + said)
         if found.collapsed:
             self._run.notices.append(
-                EpicycleWarning(
+                CollapseWarning(
                     f"GAN: {found.verdict}; raise max_iter, batch_size or gradient_penalty, or take another loss"
                 )
             )

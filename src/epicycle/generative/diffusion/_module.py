@@ -77,9 +77,16 @@ class Denoiser(nn.Module):  # type: ignore[misc]
         """n rows of standard normal noise."""
         return torch.randn((n, *self.row), generator=generator(), device=self.signal.device, dtype=self.signal.dtype)
 
-    def noise_errors(self, called: Any, x: torch.Tensor, t: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
-        """|e - e(x_t, t)|^2 of rows x at levels t, for noise e that is drawn."""
-        e = self.noise(len(x))
+    def noise_errors(
+        self,
+        called: Any,
+        x: torch.Tensor,
+        t: torch.Tensor,
+        labels: torch.Tensor | None,
+        e: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """|e - e(x_t, t)|^2 of rows x at levels t, for noise e, which is drawn by default."""
+        e = self.noise(len(x)) if e is None else e
         signal_, noise = self.roots(t, x.ndim)
         x_t = signal_ * x + noise * e
         v = called(x_t, t, labels)

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from epicycle.nets.training._randomness import Dropout, dropout
+from epicycle.nets.training._randomness import Dropout, dropout, seed_device
 
 
 def attention_weights(q: torch.Tensor, k: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
@@ -114,6 +114,8 @@ class MultiHeadAttention(nn.Module):  # type: ignore[misc]
             allowed, is_causal = causal(q.shape[2], k.shape[2], x.device), False
         p = self.dropout if self.training else 0.0
         if seen is None and (p == 0 or q.is_cuda):  # on a GPU torch's kernel draws from the generator of the step
+            if p > 0:
+                seed_device()
             found = functional.scaled_dot_product_attention(
                 q, k, v, attn_mask=allowed, is_causal=is_causal, dropout_p=p
             )

@@ -23,6 +23,7 @@ from epicycle.engine._row_order import batches_in_order, count_rows
 
 _CHUNK_BYTES = 4 << 20  # rows of several batches are gathered at once, up to this size: it stays in the cache
 _DEVICE_CHUNK_BYTES = 64 << 20  # on their way to a GPU: a transfer costs as much as tens of kernels
+_RESIDENT_BYTES = 1 << 30  # rows up to this size are kept on a GPU, if they leave seven eighths of its memory free
 _BUFFER_BYTES = 64 << 20  # of the rows of a stream that are shuffled among each other
 
 
@@ -49,6 +50,12 @@ class MiniBatch:
         target = None if self.target is None else self.target[cut]
         weight = None if self.weight is None else self.weight[cut]
         return MiniBatch(tuple(x[cut] for x in self.inputs), target, weight)
+
+    def at(self, rows: np.ndarray | slice) -> MiniBatch:
+        """Some of the rows by number, gathered where they are."""
+        chosen = rows if isinstance(rows, slice) else torch.from_numpy(rows).to(self.inputs[0].device)
+        target, weight = (None if x is None else x[chosen] for x in (self.target, self.weight))
+        return MiniBatch(tuple(x[chosen] for x in self.inputs), target, weight)
 
     def parts(self, n: int) -> list[MiniBatch]:
         """The batch in n parts of nearly equal size; fewer where it has fewer rows."""
@@ -160,17 +167,20 @@ class IndexedRows(Rows):
         for start in range(0, self.n_rows, step):
             stop = min(start + step, self.n_rows)
             rows = slice(start, stop) if order is None else order[start:stop]
-            target = None if self.target is None else torch.from_numpy(_copied(self.target[rows]))
-            weight = None if self.weight is None else torch.from_numpy(_copied(self.weight[rows]))
-            gathered = MiniBatch(self.take(rows), target, weight)
-            if self._device is not None and self.augment is None:
-                gathered = gathered.to(self._device)
+            gathered = self._gathered(rows)
             for i, first in enumerate(range(0, stop - start, batch_size)):
                 batch = gathered if step == batch_size else gathered.rows(first, min(first + batch_size, stop - start))
                 if self.augment is not None and shuffle:
                     rng = stream(seed, "augment", epoch, start // batch_size + i)
                     batch = MiniBatch(self.augment(batch.inputs, rng), batch.target, batch.weight)
                 yield batch
+
+    def _gathered(self, rows: np.ndarray | slice) -> MiniBatch:
+        """Rows by number, where the batches are wanted."""
+        target = None if self.target is None else torch.from_numpy(_copied(self.target[rows]))
+        weight = None if self.weight is None else torch.from_numpy(_copied(self.weight[rows]))
+        gathered = MiniBatch(self.take(rows), target, weight)
+        return gathered if self._device is None or self.augment is not None else gathered.to(self._device)
 
 
 def _copied(array: np.ndarray) -> np.ndarray:
@@ -190,6 +200,9 @@ class ArrayRows(IndexedRows):
     dtype : numpy.dtype, optional
         The type of floating inputs.
     """
+
+    #: All rows on the GPU, where they fit: batches are gathered there.
+    _resident: MiniBatch | None = None
 
     def __init__(
         self,
@@ -213,6 +226,18 @@ class ArrayRows(IndexedRows):
         width = sum(int(np.prod(a.shape[1:])) * 8 for a in self.arrays)
         limit = _CHUNK_BYTES if self._device is None else _DEVICE_CHUNK_BYTES
         return batch_size * max(1, limit // max(width * batch_size, 1))
+
+    def send_to(self, device: torch.device) -> None:
+        super().send_to(device)
+        self._resident = None
+        if device.type != "cuda" or self.augment is not None or any(sp.issparse(array) for array in self.arrays):
+            return
+        n_bytes = sum(array.nbytes for array in (*self.arrays, self.target, self.weight) if array is not None)
+        if n_bytes <= min(_RESIDENT_BYTES, torch.cuda.mem_get_info(device)[0] // 8):
+            self._resident = super()._gathered(slice(None))
+
+    def _gathered(self, rows: np.ndarray | slice) -> MiniBatch:
+        return super()._gathered(rows) if self._resident is None else self._resident.at(rows)
 
     def take(self, rows: np.ndarray | slice) -> tuple[torch.Tensor, ...]:
         return tuple(self._tensor(array[rows]) for array in self.arrays)

@@ -80,7 +80,7 @@ class Gradients:
             scale *= share
         if len(self.replicas) > 1:
             return self._side_by_side(batch.parts(len(self.replicas)), scale, step)
-        total: Any = 0.0
+        total: Any = None
         for weight in self.trained:
             weight.grad = None
         parts = batch.parts(self.options.accumulate)
@@ -89,12 +89,12 @@ class Gradients:
             with self.called.no_sync() if self.processes > 1 and i < len(parts) - 1 else nullcontext():
                 loss = self._loss(self.called, part, scale, step, i)
                 (loss if self.scaler is None else self.scaler.scale(loss)).backward()
-            total = total + loss.detach()
+            total = loss.detach() if total is None else total + loss.detach()
         return summed(total) if self.processes > 1 else total
 
     def _loss(self, module: torch.nn.Module, part: MiniBatch, scale: float, step: int, i: int) -> torch.Tensor:
         with (
-            drawing_from(self.seed, step, i + self.rank * _MOST_PARTS, self.device),
+            drawing_from(self.seed, step, i + self.rank * _MOST_PARTS, self.device, compiled=self.options.compile),
             mixed_precision(self.options, self.device),
         ):
             losses = self.row_losses(module, part.to(self.device))

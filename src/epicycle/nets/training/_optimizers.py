@@ -19,6 +19,9 @@ def make_optimizer(module: torch.nn.Module, options: TrainingOptions) -> torch.o
         chosen = [trained.pop(name) for name in list(trained) if name.startswith(start)]
         wide, narrow = [p for p in chosen if p.ndim > 1], [p for p in chosen if p.ndim <= 1]
         common = {"weight_decay": 0.0, "factor": factor}
+        if not options.weight_decay and not options.alpha:  # one group: the update is one call
+            groups.append({"params": wide + narrow, "decays": 0.0, **common})
+            continue
         groups += [{"params": wide, "decays": 1.0, **common}, {"params": narrow, "decays": 0.0, **common}]
     lr, o = options.learning_rate_init, options
     if o.solver == "sgd":

@@ -20,24 +20,22 @@ _current = threading.local()
 
 
 @contextmanager
-def drawing_from(seed: int, step: int, part: int, device: torch.device) -> Iterator[None]:
+def drawing_from(seed: int, step: int, part: int, device: torch.device, *, compiled: bool = False) -> Iterator[None]:
     """Within it, `dropout` and `generator` on this thread draw from the stream of this seed, step and part.
 
     On a GPU that stream is torch's own generator of the device, seeded anew: fused kernels and compiled modules draw
-    from no other. It is put back as it was.
+    from no other. It is put back as it was. A compiled module draws without asking `generator` first.
     """
-    outer = [getattr(_current, name, None) for name in ("name", "device", "generator")]
-    _current.name, _current.device, _current.generator = (seed, step, part), device, None
-    on_device = torch.cuda.default_generators[device.index or 0] if device.type == "cuda" else None
-    if on_device is not None:
-        before = on_device.get_state()
-        _current.generator = on_device.manual_seed(_seed(_current.name))
+    outer = [getattr(_current, name, None) for name in ("name", "device", "generator", "before")]
+    _current.name, _current.device, _current.generator, _current.before = (seed, step, part), device, None, None
+    if compiled and device.type == "cuda":
+        generator()
     try:
         yield
     finally:
-        if on_device is not None:
-            on_device.set_state(before)
-        _current.name, _current.device, _current.generator = outer
+        if _current.before is not None:
+            _current.generator.set_state(_current.before)
+        _current.name, _current.device, _current.generator, _current.before = outer
 
 
 def _seed(name: tuple[int, int, int]) -> int:
@@ -50,11 +48,21 @@ def generator() -> torch.Generator | None:
     if getattr(_current, "name", None) is None:
         return None
     if _current.generator is None:  # made when first asked for: a module without dropout pays nothing
-        made = torch.Generator(_current.device)
+        if _current.device.type == "cuda":
+            made = torch.cuda.default_generators[_current.device.index or 0]
+            _current.before = made.get_state()
+        else:
+            made = torch.Generator(_current.device)
         made.manual_seed(_seed(_current.name))
         _current.generator = made
     found: torch.Generator = _current.generator
     return found
+
+
+def seed_device() -> None:
+    """Has to come before a fused kernel that draws on a GPU; compiled modules have it done by `drawing_from`."""
+    if not torch.compiler.is_compiling():
+        generator()
 
 
 def dropout(x: torch.Tensor, p: float, training: bool) -> torch.Tensor:
@@ -62,6 +70,7 @@ def dropout(x: torch.Tensor, p: float, training: bool) -> torch.Tensor:
     if not training or p == 0.0:
         return x
     if x.is_cuda:
+        seed_device()
         return functional.dropout(x, p)
     kept = torch.empty_like(x).bernoulli_(1.0 - p, generator=generator())
     return x * kept.div_(1.0 - p)
