@@ -4,6 +4,7 @@ from epicycle.rl._agent import Agent
 from epicycle.rl._episodes import Episodes, record_episodes
 from epicycle.rl._evaluation import Evaluation
 from epicycle.rl._schedules import UCB, EpsilonGreedy, ExponentialDecay, LinearDecay, Softmax, VisitDecay
+from epicycle.rl._video import record_video
 from epicycle.rl.bandits._arms import BernoulliArms, LinearArms, NormalArms
 from epicycle.rl.bandits._bandit import Bandit
 from epicycle.rl.bandits._lin_ucb import LinUCB
@@ -79,4 +80,5 @@ __all__ = [
     "evaluate_offline",
     "gradient_variance",
     "record_episodes",
+    "record_video",
 ]

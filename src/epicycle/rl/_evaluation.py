@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -14,6 +16,7 @@ from epicycle.core._exceptions import ConvergenceWarning, DataError, NotFittedEr
 from epicycle.core._parameters import Boolean, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.rl._interaction import Interaction
+from epicycle.rl._video import record_video
 from epicycle.stats._summary import central_quantile
 
 Array = np.ndarray
@@ -170,3 +173,54 @@ class Evaluates(ABC):
         if self.certificate_.kind == "none":
             self.certificate_ = Certificate("none", np.nan, 0.0, f"{NO_PROOF}; evaluation: {result}")
         return result
+
+    def record(
+        self,
+        env: Any,
+        path: str | os.PathLike[str],
+        *,
+        seed: int | None = None,
+        deterministic: bool = True,
+        max_steps: int = 1000,
+        max_frames: int | None = 300,
+        width: int | None = None,
+        fps: float | None = None,
+    ) -> Path:
+        """Write the pictures of an episode, as a GIF or as a file for each.
+
+        Parameters
+        ----------
+        env : environment
+            One that draws itself, made with ``render_mode="rgb_array"``.
+        path : str or path
+            Name of a file that ends with .gif; any other is a folder for files 0000.png, 0001.png and so on.
+        seed : int, optional
+            Seed of the episode; by default from `random_state`.
+        deterministic : bool, default=True
+            Whether to take the best actions, or those of learning.
+        max_steps : int, default=1000
+            Steps after which the episode is left.
+        max_frames : int or None, default=300
+            Pictures that are kept, at equal distances; None for all.
+        width : int, optional
+            Largest width of the pictures of a GIF.
+        fps : float, optional
+            Pictures a second of a GIF, by default so many that the time is that of the environment.
+
+        Returns
+        -------
+        Path
+            The file or folder.
+        """
+        self._require_learnt()
+        return record_video(
+            self,
+            env,
+            path,
+            seed=seed_of(self.random_state) if seed is None else seed,
+            deterministic=deterministic,
+            max_steps=max_steps,
+            max_frames=max_frames,
+            width=width,
+            fps=fps,
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,11 @@ import numpy as np
 from epicycle.core._exceptions import EpicycleError
 from epicycle.core._random import stream
 from epicycle.rl._interaction import Interaction
+from epicycle.rl._video import Frames, animation
 
 Array = np.ndarray
 _STEPS, _FRAMES = 1000, 150  # of an episode, and pictures of it
-_WIDTH, _COLOURS, _BYTES = 240, 64, 1_200_000  # of a GIF
+_WIDTH, _BYTES = 240, 1_200_000  # of a GIF
 _COMPONENTS = 6  # of a state that are drawn
 
 
@@ -43,7 +43,7 @@ class RandomAgent:
 def recorded_episode(agent: Any, env: Any, seed: int) -> dict[str, Any]:
     """An episode of the best actions, as a record of a report."""
     world = Interaction(env, seed)
-    observation, frames = world.reset(), _Frames(env)
+    observation, frames = world.reset(), Frames(env, _FRAMES)
     rewards: list[float] = []
     states: list[Any] = [observation]
     frames.take()
@@ -63,70 +63,17 @@ def recorded_episode(agent: Any, env: Any, seed: int) -> dict[str, Any]:
         "rewards": rewards,
         "path": [int(s) for s in states] if numbered else None,
         "states": None if vectors is None else vectors[:, :_COMPONENTS].T.tolist(),
-        **frames.record(),
+        **_pictures(frames),
     }
 
 
-class _Frames:
-    """Pictures of an episode; when there are too many, every second one is left out."""
-
-    def __init__(self, env: Any) -> None:
-        self.env, self.every, self.seen = env, 1, 0
-        self.kept: list[Array] = []
-        self.note: str | None = None
-        self.draws = getattr(env, "render_mode", None) == "rgb_array"
-
-    def take(self) -> None:
-        if not self.draws:
-            return
-        if self.seen % self.every == 0:
-            try:
-                picture = np.asarray(self.env.render())
-            except Exception as error:  # a library that it draws with is missing, as a rule
-                self.draws, self.kept = False, []
-                self.note = f"the environment drew no pictures ({type(error).__name__}: {error})"
-                return
-            if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
-                self.draws, self.kept = False, []
-                self.note = f"the environment drew no pictures: render returned an array of shape {picture.shape}"
-                return
-            self.kept.append(picture)
-            if len(self.kept) > _FRAMES:
-                self.kept, self.every = self.kept[::2], 2 * self.every
-        self.seen += 1
-
-    def record(self) -> dict[str, Any]:
-        made = animation(self.kept, self._milliseconds()) if self.kept else None
-        image = None if made is None else f"data:image/gif;base64,{base64.b64encode(made).decode()}"
-        return {"image": image, "frames": len(self.kept), "note": self.note}
-
-    def _milliseconds(self) -> float:
-        fps = getattr(self.env, "metadata", {}).get("render_fps")
-        rate = float(fps) if isinstance(fps, int | float) and fps > 0 else 20.0
-        return 1000 * self.every / rate
-
-
-def animation(frames: list[Array], milliseconds: float) -> bytes:
-    """An animated GIF of pictures (height, width, 3), small enough for a page."""
-    from PIL import Image
-
-    height, width = frames[0].shape[:2]
-    size = (min(width, _WIDTH), max(round(height * min(width, _WIDTH) / width), 1))
-    pictures = [Image.fromarray(frame).resize(size).quantize(_COLOURS) for frame in frames]
-    while True:
-        file = io.BytesIO()
-        shown = int(np.clip(milliseconds, 20, 500))
-        pictures[0].save(
-            file,
-            "GIF",
-            save_all=True,
-            append_images=pictures[1:],
-            duration=[*[shown] * (len(pictures) - 1), 1500],
-            loop=0,
-        )
-        if file.tell() <= _BYTES or len(pictures) < 4:
-            return file.getvalue()
-        pictures, milliseconds = pictures[::2], 2 * milliseconds
+def _pictures(frames: Frames) -> dict[str, Any]:
+    """The pictures in a record, as an animation that is small enough for a page."""
+    image = None
+    if frames.kept:
+        made = animation(frames.kept, frames.milliseconds(), width=_WIDTH, largest=_BYTES)
+        image = f"data:image/gif;base64,{base64.b64encode(made).decode()}"
+    return {"image": image, "frames": len(frames.kept), "note": frames.note}
 
 
 def small_world(agent: Any, env: Any, most: int = 2500) -> dict[str, Any] | None:
