@@ -13,7 +13,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Domain, Integer
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
 from epicycle.nets.vision._images import as_image_set, channel_moments
 
 #: A batch is computed in pieces side by side.
@@ -24,6 +24,16 @@ MAP_PARAMETERS: Mapping[str, Domain] = {
     "channels": Integer(1),
     "depth": Integer(1, 8),
     "flip": Boolean(),
+}
+
+MAP_DEFAULTS: Mapping[str, Any] = {
+    **NET_DEFAULTS,
+    "channels": 16,
+    "depth": 3,
+    "flip": False,
+    "batch_size": 16,
+    "learning_rate": "cosine",
+    "learning_rate_init": 3e-3,
 }
 
 MAP_DOCS: Mapping[str, str] = {

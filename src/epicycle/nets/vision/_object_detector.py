@@ -16,11 +16,10 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._parameters import Described, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, check_labels
-from epicycle.nets.training._options import NET_DEFAULTS
 from epicycle.nets.vision._boxes import average_precisions
 from epicycle.nets.vision._detections import Detections
 from epicycle.nets.vision._heat_maps import Boxes, decoded
-from epicycle.nets.vision._map_net import MAP_PARAMETERS, MapArguments, MapNet
+from epicycle.nets.vision._map_net import MAP_DEFAULTS, MAP_PARAMETERS, MapArguments, MapNet
 from epicycle.optim import Logistic, Loss
 from epicycle.stats._labels import codes, distinct
 
@@ -85,17 +84,7 @@ class ObjectDetector(MapNet):
     max_objects: int
     classes_: Any
 
-    @stores_arguments(
-        **{
-            **NET_DEFAULTS,
-            "channels": 16,
-            "depth": 3,
-            "flip": False,
-            "batch_size": 16,
-            "learning_rate": "cosine",
-            "learning_rate_init": 3e-3,
-        }
-    )
+    @stores_arguments(**MAP_DEFAULTS)
     def __init__(
         self,
         cell: int = 4,

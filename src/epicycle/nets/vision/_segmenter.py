@@ -17,8 +17,7 @@ from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, check_labels
-from epicycle.nets.training._options import NET_DEFAULTS
-from epicycle.nets.vision._map_net import MAP_PARAMETERS, MapArguments, MapNet, stacked
+from epicycle.nets.vision._map_net import MAP_DEFAULTS, MAP_PARAMETERS, MapArguments, MapNet, stacked
 from epicycle.optim import Loss, Multinomial
 from epicycle.stats._labels import class_weights, codes, encode_array
 
@@ -77,17 +76,7 @@ class Segmenter(MapNet):
     classes_: Any
     class_weight_: np.ndarray
 
-    @stores_arguments(
-        **{
-            **NET_DEFAULTS,
-            "channels": 16,
-            "depth": 3,
-            "flip": False,
-            "batch_size": 16,
-            "learning_rate": "cosine",
-            "learning_rate_init": 3e-3,
-        }
-    )
+    @stores_arguments(**MAP_DEFAULTS)
     def __init__(
         self,
         loss: str = "cross_entropy",
