@@ -254,7 +254,7 @@ class InstrumentalVariables(Design):
         self.endogeneity_ = HypothesisTest("Wu-Hausman", F, float(stats.f.sf(F, 1, df)), hypothesis)
 
     def _few(self, rows: _Rows, l: int) -> tuple[str, str]:  # noqa: E741
-        """What to say where the covariance of the moments of the instruments is singular."""
+        """Words for a singular covariance of the moments of the instruments."""
         if rows.group is not None:
             return "groups", f"{int(rows.group.max()) + 1} do not determine the covariance of {l} instruments"
         return "instruments", f"too few rows have noise for the covariance of {l} of them; expected more rows or fewer"

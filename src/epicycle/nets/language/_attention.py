@@ -83,7 +83,7 @@ class MultiHeadAttention(nn.Module):  # type: ignore[misc]
         past: dict[str, torch.Tensor] | None = None,
         seen: list[torch.Tensor] | None = None,
     ) -> torch.Tensor:
-        """What x of shape (n, T, d_model) makes of itself, or of `other` of shape (n, S, d_model).
+        """Attention of x, of shape (n, T, d_model), to itself, or to `other` of shape (n, S, d_model).
 
         Parameters
         ----------
