@@ -194,8 +194,9 @@ def test_few_groups_do_not_determine_the_covariance_of_many_instruments():
 def test_a_discontinuity_of_any_bandwidth_and_without_noise():
     x = np.linspace(-1, 1, 201)
     y = x + 0.5 * (x >= 0)
-    wide = RegressionDiscontinuity(bandwidth=1e300, kernel="uniform").fit(x, y)
-    assert_allclose([wide.effect_, wide.effect_bias_corrected_], 0.5, atol=1e-9)
+    for order in (1, 2):
+        wide = RegressionDiscontinuity(bandwidth=1e300, kernel="uniform", order=order).fit(x, y)
+        assert_allclose([wide.effect_, wide.effect_bias_corrected_], 0.5, atol=1e-9)
     assert np.isfinite(wide.summary().columns["P>|z|"]).all()
     flat = RegressionDiscontinuity().fit(x, np.zeros(201))
     assert (flat.effect_, flat.p_value_) == (0, 1)
@@ -264,6 +265,7 @@ def test_scores_in_two_clusters_are_trimmed_to_the_one_with_overlap():
         (lambda: causation_bounds(3, None), "joint should be a 1d array"),
         (lambda: causation_bounds([[0.4, 0.1], [0.4, 0.1]], 0.5), "experiment=0.5; expected a sequence"),
         (lambda: causation_bounds([[0.4, 0.1], [0.4, 0.1]], (0.2,)), "expected two probabilities"),
+        (lambda: discover(np.eye(9)[:, :2], "ges", penalty=1e300), "penalty=1e.300"),
         (lambda: discover(np.eye(9)[:, :2], names=3), "names=3; expected a sequence"),
         (lambda: discover(np.eye(9)[:, :2] * 1e200), r"data: column 'x0' varies by .*e\+199; divide it"),
         (

@@ -193,6 +193,22 @@ def test_a_treatment_of_several_values():
         ep.effect_table(table, "dose", "health", control="none", level="none")
 
 
+def test_rows_without_a_counterpart_are_told_in_the_conclusion():
+    """Nine in ten are of a group in which nobody is treated; the scores lie in two clusters."""
+    rng = np.random.default_rng(0)
+    far = rng.random(3000) < 0.9
+    t = (rng.random(3000) < np.where(far, 0.001, 0.5)).astype(int)
+    t[far] = 0
+    t[np.flatnonzero(far)[0]] = 1
+    table = pa.table(
+        {"t": t, "abroad": far.astype(int), "age": rng.normal(size=3000), "y": 2.0 * t + rng.normal(size=3000)}
+    )
+    run = ep.effect_table(table, "t", "y", repeats=1)
+    assert run.overlap["outside"] == pytest.approx(far.mean())
+    assert "but for 90% of the rows, which have hardly any like them in the other arm, by extrapolation" in run.verdict
+    assert any("abroad > 0.5 (100% of" in doubt for doubt in run.doubts)
+
+
 def test_missing_rows_and_no_effect_are_said():
     given = patients(300, seed=1)
     given["pressure"] = given["pressure"] + 6.0 * (np.array(given["drug"]) == "yes")

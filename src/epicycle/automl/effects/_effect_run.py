@@ -13,6 +13,9 @@ from epicycle.automl._training_run import write_text
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue
 from epicycle.report._plain import plain
 
+#: The share of rows without a counterpart from which on the conclusion says so itself.
+_MOSTLY_EXTRAPOLATED = 0.2
+
 
 @dataclass(repr=False)
 class EffectRun(ProfiledTableRun):
@@ -87,7 +90,12 @@ class EffectRun(ProfiledTableRun):
         if not self.is_clear:
             return f"no effect of {self.treatment} on {self.outcome} can be told from noise: {self.effect:.4g}, {span}"
         verb = "raises" if self.effect > 0 else "lowers"
-        return f"{self.treatment} = {self.levels[1]} {verb} {self.scale} by {abs(self.effect):.4g} on average ({span})"
+        words = f"{self.treatment} = {self.levels[1]} {verb} {self.scale} by {abs(self.effect):.4g} on average ({span})"
+        outside = self.overlap.get("outside", 0.0)
+        if outside > _MOSTLY_EXTRAPOLATED:
+            who = f"{outside:.0%} of the rows, which have hardly any like them in the other arm"
+            words += f", but for {who}, by extrapolation"
+        return words
 
     def estimate(self, name: str) -> dict[str, Any]:
         """One of the estimates.

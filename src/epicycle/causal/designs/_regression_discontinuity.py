@@ -204,8 +204,9 @@ class RegressionDiscontinuity(Design):
         beta, influence, w = side.fit(p, h)
         wide, wide_influence, _ = side.fit(p + 1, b)
         constant = float(influence[0] @ side.x ** (p + 1))
-        R = (side.x[:, None] / h) ** np.arange(p + 1)
-        residual = (R * w[:, None]).T @ (side.y - R @ (beta * h ** np.arange(p + 1)))
+        size = min(h, float(np.abs(side.x).max()))
+        R = (side.x[:, None] / size) ** np.arange(p + 1)
+        residual = (R * w[:, None]).T @ (side.y - R @ (beta * size ** np.arange(p + 1)))
         error = float(np.abs(residual).max()) / max(float(w @ np.abs(side.y)), np.finfo(float).tiny)
         corrected = influence[0] - constant * wide_influence[p + 1]
         return float(beta[0]), float(beta[0] - constant * wide[p + 1]), influence[0], corrected, error

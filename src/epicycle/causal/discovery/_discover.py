@@ -172,7 +172,7 @@ def discover(
     check_parameter("discover", "method", method, Choice(*_SEARCH))
     check_parameter("discover", "alpha", alpha, Real(0, 1, inclusive=False))
     for name, value in (("penalty", penalty), ("l1", l1), ("threshold", threshold)):
-        check_parameter("discover", name, value, Real(0))
+        check_parameter("discover", name, value, Real(0, 1e100))
     check_parameter("discover", "max_size", max_size, NoneOr(Integer(0)))
     check_parameter("discover", "bootstrap", bootstrap, Integer(0))
     if independence is not None and method not in ("pc", "fci"):
