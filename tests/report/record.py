@@ -167,7 +167,44 @@ def classification() -> dict[str, Any]:
             "importances": curves.importances(list(X), shuffled.importances),
             "search": points,
         },
+        "explanations": explanations(),
+        "groups": rates_by_group(),
+        "worst_rows": {"row of the file": [41, 297], "loss": [3.2, 2.9], "target": ["benign", "malignant"]},
+        "skipped": {"ablation": "skipped: out of time", "optimizer_or_objective": "not needed: no linear model"},
     }
+
+
+def explanations() -> dict[str, Any]:
+    """Partial dependence, a surrogate tree with long conditions, and a waterfall with steps that are not listed."""
+
+    def node(condition: str, mean: float, share: float, *children: dict[str, Any]) -> dict[str, Any]:
+        return {"condition": condition, "mean": mean, "share": share, "children": list(children)}
+
+    levels = "worst concave points in {" + ", ".join(f"level {k} of many" for k in range(8)) + "}"
+    large = node("worst area > 880", 0.93, 0.3, node(levels, 0.8, 0.1), node(f"not {levels}", 0.99, 0.2))
+    parts = [{"name": f"column {k}", "value": f"{k}.5", "mean": 0.1 / (k - 2.5), "se": 0.01} for k in range(10)]
+    row = {"title": "Worst row, number 41 of the file", "of": "p(malignant)", "target": "benign", "start": 0.37}
+    return {
+        "partial_dependence": [
+            {
+                "name": "worst area",
+                "of": "p(malignant)",
+                "x": [1.0, 2.0, 3.0],
+                "mean": [0.2, 0.4, 0.7],
+                "lines": [[0.1] * 3],
+            }
+        ],
+        "surrogate": {"of": "p(malignant)", "fidelity": 0.83, "root": node("", 0.37, 1.0, node("b", 0.1, 0.7), large)},
+        "contributions": {"rows": [{**row, "end": 0.81, "contributions": parts}]},
+    }
+
+
+def rates_by_group() -> dict[str, Any]:
+    """Shares of two groups."""
+    rate = {"value": 0.0175, "lower": 0.00482, "upper": 0.0617, "rows": 114}
+    rows = [{"group": name, "rows": 114, "rates": {"recall of malignant": rate}} for name in ("left", "right")]
+    verdict = "No two groups of side lie clearly apart on the test rows."
+    return {"column": "side", "kind": "share", "rates": ["recall of malignant"], "groups": rows, "verdict": verdict}
 
 
 @cache

@@ -95,6 +95,8 @@ def test_figures_and_sections_are_there(browser, pages):
         "ablation",
         "slices",
         "threshold",
+        "dependence-0",
+        "row-0",
     }
     assert len(drawn) == len(set(drawn))
     assert browser.ask("document.querySelectorAll('svg.spark').length") == 10
@@ -105,7 +107,8 @@ def test_figures_and_sections_are_there(browser, pages):
     )
     assert not browser.ask("/NaN|undefined|Infinity/.test(document.body.innerHTML)")
     links = browser.ask("[...document.querySelectorAll('.toc a')].map(a => a.hash.slice(1))")
-    assert links == ["data", "models", "quality", "proof", "limits", "earned", "fails", "threshold", "reproduce"]
+    shown = ["data", "models", "quality", "groups", "proof", "limits", "earned", "learnt", "fails", "threshold"]
+    assert links == [*shown, "reproduce"]
     names = browser.ask("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(names) == len(set(names))
     browser.show(pages["regression"])
