@@ -1,7 +1,7 @@
-"""Automatic training on tables, clustering, effects, recommendations, anomalies, topics and synthetic rows.
+"""Automatic training on tables for one target or several; clusters, effects, recommendations, anomalies, topics.
 
-:func:`train`, :func:`cluster_table`, :func:`effect_table`, :func:`recommend_table`, :func:`anomaly_table`,
-:func:`topic_table`, :func:`generate_table`.
+:func:`train`, :func:`train_targets`, :func:`cluster_table`, :func:`effect_table`, :func:`recommend_table`,
+:func:`anomaly_table`, :func:`topic_table`, and synthetic rows by :func:`generate_table`.
 """
 
 from epicycle.automl._parts import Parts, read_parts
@@ -10,6 +10,7 @@ from epicycle.automl._training_run import TrainingRun
 from epicycle.automl.anomalies import AnomalyRun, anomaly_table
 from epicycle.automl.clustering import ClusteringRun, cluster_table
 from epicycle.automl.effects import EffectRun, effect_table
+from epicycle.automl.multioutput import MultiOutputRun, MultiOutputTableModel, train_targets
 from epicycle.automl.recommendations import RecommendationRun, recommend_table
 from epicycle.automl.synthesis import GenerationRun, TableGenerator, generate_table
 from epicycle.automl.tables import TableEncoder, TableModel, read_table
@@ -20,6 +21,8 @@ __all__ = [
     "ClusteringRun",
     "EffectRun",
     "GenerationRun",
+    "MultiOutputRun",
+    "MultiOutputTableModel",
     "Parts",
     "RecommendationRun",
     "TableEncoder",
@@ -36,4 +39,5 @@ __all__ = [
     "recommend_table",
     "topic_table",
     "train",
+    "train_targets",
 ]

@@ -270,6 +270,15 @@ def families_for(facts: Any, asked: Any, seconds: float = 0.0) -> list[Family]:
     return [family for family in found if family.takes_weight or not facts.weighted]
 
 
+def names_for(task: str, asked: Any) -> Any:
+    """The names of `asked` without those of methods for the other task alone; of several targets one may need them."""
+    if asked is None:
+        return None
+    named = [asked] if isinstance(asked, str) else list(asked)
+    tasks = [{family.task for family in _TABLE if isinstance(name, str) and _called(family, name)} for name in named]
+    return [name for name, found in zip(named, tasks, strict=True) if not found or task in found] or named
+
+
 def _of_quantile(level: float) -> tuple[Family, ...]:
     """Methods that minimise the pinball loss."""
     tree = {"loss": "quantile", "quantile": level}

@@ -50,8 +50,8 @@ TABLE_DOCS: Mapping[str, str] = {
 def write_folder(directory: str | os.PathLike[str], files: Mapping[str, Callable[[Path], None]]) -> Path:
     """Write all files into a temporary folder beside the target, then move them into place.
 
-    A new folder appears with all of its files. In an existing folder each file is replaced atomically, and other files
-    stay. An error before that leaves nothing behind.
+    Names may have a folder before them. A new folder appears with all of its files. In an existing folder each file is
+    replaced atomically, and other files stay. An error before that leaves nothing behind.
     """
     target = check_folder(directory)
     # On the same file system as the target, so that the move is atomic.
@@ -59,12 +59,14 @@ def write_folder(directory: str | os.PathLike[str], files: Mapping[str, Callable
     try:
         temporary.mkdir()
         for name, write in files.items():
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
             write(temporary / name)
         with uninterrupted():
             if target.exists():
                 for name in files:
+                    (target / name).parent.mkdir(parents=True, exist_ok=True)
                     os.replace(temporary / name, target / name)
-                temporary.rmdir()
+                shutil.rmtree(temporary)
             else:
                 os.rename(temporary, target)
     except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from epicycle.automl.tables._columns import (
     task_of,
 )
 from epicycle.automl.tables._dates import as_dates
+from epicycle.automl.tables._label_sets import column_of, with_labels
 from epicycle.automl.tables._labelled_rows import like_labels
 from epicycle.automl.tables._tables import like_data, read_table, source_name
 from epicycle.core._exceptions import DataError, ParameterError
@@ -168,11 +170,17 @@ def group_labels(table: pa.Table, name: str) -> np.ndarray:
     """The groups of all rows as whole numbers; a missing one is a group of its own."""
     if name not in table.column_names:
         raise DataError(f"groups={name!r}: the table has no such column")
-    text = as_text(table[name])
-    codes = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
-    numbers: np.ndarray = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers = _codes(table[name])
     if len(np.unique(numbers)) < 2:
         raise DataError(f"groups={name!r}: one group only; expected at least 2")
+    return numbers
+
+
+def _codes(column: Any) -> np.ndarray:
+    """A whole number for each distinct value; -1 where it is missing."""
+    text = as_text(column)
+    codes = (text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text).dictionary_encode()
+    numbers: np.ndarray = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers
 
 
@@ -224,6 +232,8 @@ def read_parts(
     data: Any,
     *,
     target: str | None = None,
+    also: Sequence[str] = (),
+    labels: str | None = None,
     task: str = "auto",
     test: Any = None,
     test_size: float = 0.2,
@@ -241,6 +251,11 @@ def read_parts(
         As for :func:`read_table`.
     target : str, optional
         The column to predict; by default one called target, y, label, class, outcome or response, else the last.
+    also : list of str, optional
+        Further targets, which are no features. Rows that lack one are left out; the split is the same whichever of the
+        targets is the first, with rare classes of all of them in both parts.
+    labels : str, optional
+        A column of several labels a row. `target` and `also` are then columns of yes and no, "labels=label".
     task : {"auto", "regression", "classification"}, default="auto"
     test : str, path or frame, optional
         A separate test set; all rows of `data` are then training rows.
@@ -268,13 +283,16 @@ def read_parts(
     >>> parts.task, parts.train.num_rows, parts.test.num_rows, parts.how
     ('classification', 120, 30, 'stratified by class')
     """
-    table = read_table(data, header=header)
+    asked = [] if target is None else [target, *also]
+    table = _with_columns_of_labels(read_table(data, header=header), labels, asked)
     name, why = choose_target(table, target, data)
     roles = _roles(table, name, groups, weight)
+    table, present, incomplete = _with_further_targets(table, name, also, roles)
     if table[name].null_count == table.num_rows:
         raise DataError(f"target {name!r}: all values are missing")
     task = task_of(table[name], task)
     table, rows, warned = _with_target(table, name, task)
+    rows, warned = present[rows], [*incomplete, *warned]
     if header and like_data(table.column_names):
         text = "the names of the columns are numbers: if the first line is a row, give --no-header (header=False)"
         warned.append(DataIssue("header", "high", text))
@@ -288,12 +306,16 @@ def read_parts(
     g = None if groups is None else group_labels(table, groups)
     w = None if weight is None else _weights(table[weight], weight)
     if test is None:
-        train, held, how = split_rows(y, task=task, test_size=test_size, groups=g, order=at, seed=seed)
+        strata, kind = (y, task) if not also else _strata(table, [name, *also])
+        train, held, how = split_rows(strata, task=kind, test_size=test_size, groups=g, order=at, seed=seed)
         later, y_test, rows_test = table.take(pa.array(held)), y[held], rows[held]
         w_test = None if w is None else w[held]
     else:
         train, how = np.arange(len(y)) if at is None else at, "as given"
-        later, y_test, rows_test, more = _given_test(read_table(test, header=header), test, table, y, roles, name, task)
+        given = _with_columns_of_labels(read_table(test, header=header), labels, asked)
+        given, there, few = _with_further_targets(given, name, also, {})
+        later, y_test, rows_test, more = _given_test(given, test, table, y, roles, name, task)
+        rows_test, more = there[rows_test], [*few, *more]
         w_test = None if weight is None else _weights(later[weight], weight)
         warned += more
     if task == "classification":
@@ -319,6 +341,57 @@ def read_parts(
         ordered=at is not None,
         warned=warned,
     )
+
+
+def _with_columns_of_labels(table: pa.Table, labels: str | None, columns: Sequence[str]) -> pa.Table:
+    """The table with a column for each label in the place of their common one."""
+    if labels is None:
+        return table
+    start = column_of(labels, "")
+    return with_labels(table, labels, [column.removeprefix(start) for column in columns] or None)[0]
+
+
+def _with_further_targets(
+    table: pa.Table, target: str, also: Sequence[str], roles: dict[str, str]
+) -> tuple[pa.Table, np.ndarray, list[DataIssue]]:
+    """The rows that have all further targets, their indices, and an issue for the others; these are no features."""
+    known = np.ones(table.num_rows, bool)
+    for name in also:
+        if name not in table.column_names:
+            raise DataError(f"target={name!r}: the table has no such column")
+        if name in roles or name == target:
+            raise ParameterError(f"target={name!r}: is already the {roles.get(name, 'target')}")
+        roles[name] = "drop"
+        known &= known_rows(table[name], classes=task_of(table[name], "auto") == "classification")
+    rows = np.flatnonzero(known)
+    if known.all():
+        return table, rows, []
+    gone = int((~known).sum())
+    text = f"{gone:,} rows ({gone / len(known):.1%}) lack another target and are left out"
+    severity = "medium" if gone > 0.05 * len(known) else "low"
+    return table.filter(pa.array(known)), rows, [DataIssue("missing target", severity, text, tuple(also))]
+
+
+#: Distinct values up to which a further target counts for the split.
+_MOST_STRATA = 20
+
+
+def _strata(table: pa.Table, names: Sequence[str]) -> tuple[np.ndarray, str]:
+    """A stratum of each row for the split: its rarest class among all targets, in an order that they do not depend on.
+
+    As in iterative stratification (Sechidis et al. 2011) the rarest classes are divided first; unlike there each row
+    counts for one class alone.
+    """
+    rarest, stratum = np.full(table.num_rows, table.num_rows + 1), np.zeros(table.num_rows, np.int64)
+    for j, name in enumerate(sorted(names)):
+        codes = _codes(table[name])
+        counts = np.bincount(codes)
+        if len(counts) > _MOST_STRATA:
+            continue
+        rarer = counts[codes] < rarest
+        rarest = np.where(rarer, counts[codes], rarest)
+        stratum = np.where(rarer, j * _MOST_STRATA + codes, stratum)
+    return stratum, "classification" if len(np.unique(stratum)) > 1 else "regression"
 
 
 def _roles(table: pa.Table, target: str, groups: str | None, weight: str | None) -> dict[str, str]:

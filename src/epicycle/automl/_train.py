@@ -6,7 +6,8 @@ import math
 import numbers
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from epicycle.automl._budget import Budget
@@ -117,23 +118,19 @@ def train(
     if quantile is not None:
         task, metric = _of_quantile(quantile, task, metric)
     messages = Messages(progress, budget.seconds)
+    arguments = {
+        "target": target,
+        "task": task,
+        "test": test,
+        "test_size": test_size,
+        "groups": groups,
+        "weight": weight,
+        "order": order,
+        "header": bool(header),
+        "seed": int(seed),
+    }
     try:
-        with config(on_nonconvergence="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", EpicycleWarning)
-            # What scikit-learn says of a fold, such as that it lacks a class, is not about the user's code.
-            warnings.filterwarnings("ignore", module=r"sklearn\.")
-            arguments = {
-                "target": target,
-                "task": task,
-                "test": test,
-                "test_size": test_size,
-                "groups": groups,
-                "weight": weight,
-                "order": order,
-                "header": bool(header),
-                "seed": int(seed),
-            }
+        with quiet():
             parts = read_parts(data, **arguments)
             job = Job(
                 parts,
@@ -159,6 +156,17 @@ def train(
     if folder is not None:
         run.save(folder)
     return run
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the warnings of candidates to the leaderboard."""
+    with config(on_nonconvergence="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", EpicycleWarning)
+        # What scikit-learn says of a fold, such as that it lacks a class, is not about the user's code.
+        warnings.filterwarnings("ignore", module=r"sklearn\.")
+        yield
 
 
 def _of_quantile(quantile: Any, task: str, metric: str | None) -> tuple[str, str]:

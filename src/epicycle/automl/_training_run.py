@@ -248,13 +248,16 @@ class TrainingRun:
         self, directory: str | os.PathLike[str], *, more: Mapping[str, Callable[[Path], None]] | None = None
     ) -> Path:
         """Write model.epi, metrics.json, predictions.csv and train.py into a folder, all of them or none."""
-        files: dict[str, Callable[[Path], None]] = {
+        return write_folder(directory, {**self.files(), **(more or {})})
+
+    def files(self) -> dict[str, Callable[[Path], None]]:
+        """The functions that write the files, by name."""
+        return {
             "model.epi": lambda path: save(self.model_, path),
             "metrics.json": lambda path: write_text(path, json.dumps(plain(self.metrics()), indent=2) + "\n"),
             "predictions.csv": self._write_predictions,
             "train.py": lambda path: write_text(path, self.script),
         }
-        return write_folder(directory, {**files, **(more or {})})
 
     def _write_predictions(self, path: Path) -> None:
         part = self.test_part
@@ -270,7 +273,7 @@ class TrainingRun:
             writer.writerow(["row", self.target, "prediction", *names])
             for i in range(len(part.y)):
                 numbers = [] if proba is None or not names else [repr(float(p)) for p in proba[i]]
-                writer.writerow([int(part.rows[i]), _cell(part.y[i]), _cell(predictions[i]), *numbers])
+                writer.writerow([int(part.rows[i]), cell(part.y[i]), cell(predictions[i]), *numbers])
 
 
 def encoding_plan(profile: Sequence[ColumnProfile]) -> list[str]:
@@ -282,7 +285,8 @@ def encoding_plan(profile: Sequence[ColumnProfile]) -> list[str]:
     return [f"{who[done]}: {done}" for done in alike]
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
+    """A value of a CSV file: floats with all their digits."""
     value = value.item() if isinstance(value, np.generic) else value
     return repr(value) if isinstance(value, float) else value
 

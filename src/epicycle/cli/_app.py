@@ -58,8 +58,17 @@ def _train(
             "breast_cancer (the default), diabetes, digits, iris, wine.",
         ),
     ] = None,
-    target: Target = None,
-    task: Annotated[str, typer.Option("--task", help="auto, classification or regression.")] = "auto",
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="The column to predict; several (with commas, or given more than once) get a model each.",
+        ),
+    ] = None,
+    task: Annotated[
+        str, typer.Option("--task", help="auto, classification, regression, or multilabel of a column of label lists.")
+    ] = "auto",
     time: Annotated[
         float | None, typer.Option("--time", metavar="SECONDS", help="Time limit; 60, or 10 for the demo.")
     ] = None,
@@ -114,7 +123,7 @@ def _train(
 
     run_training(
         data,
-        target=target,
+        target=target or [],
         task=task,
         time=time,
         metric=metric,

@@ -20,6 +20,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from epicycle.automl import TableModel
+from epicycle.automl.multioutput import MultiOutputTableModel
+from epicycle.automl.multioutput._multi_output_table_model import sets_of
 from epicycle.automl.tables._streams import blocks_of
 from epicycle.automl.tables._table_model import half_width
 from epicycle.core._exceptions import DataFileError, ParameterError
@@ -42,14 +44,16 @@ def run_prediction(
     model = load(path)
     if n_jobs is not None and isinstance(model, TableModel) and "n_jobs" in model.model_.get_params(deep=False):
         model.model_.set_params(n_jobs=n_jobs)
-    if proba and not hasattr(model, "predict_proba"):
+    several = list(model.models.values()) if isinstance(model, MultiOutputTableModel) else [model]
+    if proba and not any(hasattr(one, "predict_proba") for one in several):
         raise ParameterError(f"--proba: {path} has no probabilities, as a regression and a clustering have none")
     if interval is not None:
-        if not isinstance(model, TableModel) or len(getattr(model, "residuals_", ())) == 0:
+        known = [one for one in several if len(getattr(one, "residuals_", ())) > 0]
+        if not known or not all(isinstance(one, TableModel) for one in known):
             raise ParameterError(
                 f"--interval: {path} has no intervals; expected a regression of the mean that train made"
             )
-        half_width(model.residuals_, interval)  # checks the level before any work
+        half_width(known[0].residuals_, interval)  # checks the level before any work
     form = "csv" if out is None else form_of(out)
     if as_json and form in ("parquet", "arrow"):
         raise ParameterError(f"--json: --out {out} is no JSON; expected one of the two")
@@ -155,6 +159,8 @@ def bytes_of(table: pa.Table, form: str) -> Iterator[bytes]:
 
 def types_of(model: Any) -> dict[str, str]:
     """Names and types of the columns that a model reads."""
+    if isinstance(model, MultiOutputTableModel):
+        return model.types_
     if isinstance(model, TableModel):
         return dict(model.encoder_.types_)
     names = getattr(model, "feature_names_in_", None)
@@ -165,7 +171,28 @@ def types_of(model: Any) -> dict[str, str]:
     return {str(name): "double" for name in names}
 
 
+def _predictions_of_all(model: MultiOutputTableModel, block: pa.Table, proba: bool, interval: float | None) -> pa.Table:
+    """The columns of each target under its name, and of labels their list before them."""
+    columns: dict[str, Any] = {}
+    for target, one in model.models.items():
+        own = _predictions(
+            one,
+            block,
+            proba and hasattr(one, "predict_proba"),
+            interval if len(getattr(one, "residuals_", ())) else None,
+        )
+        columns[target] = own["prediction"]
+        for name in own.column_names[1:]:
+            columns[f"{target} {name}"] = own[name]
+    if model.labels is not None:
+        said = pa.table({target: columns[target] for target in model.targets})
+        columns = {model.labels: pa.array([";".join(row) for row in sets_of(said, model.labels)]), **columns}
+    return pa.table(columns)
+
+
 def _predictions(model: Any, block: pa.Table, proba: bool, interval: float | None) -> pa.Table:
+    if isinstance(model, MultiOutputTableModel):
+        return _predictions_of_all(model, block, proba, interval)
     columns: dict[str, Any] = {}
     if proba:
         p = np.asarray(model.predict_proba(block))

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 
 from epicycle.automl._metrics import compare_losses, metric_for
 from epicycle.automl._parts import folds as folds_of, group_labels, order_of
-from epicycle.automl.tables._labelled_rows import read_rows, refuse_feature
+from epicycle.automl.tables._labelled_rows import check_supervised, read_rows, refuse_feature
 from epicycle.core._exceptions import ParameterError
 from epicycle.io import load
 from epicycle.select import k_fold
@@ -110,6 +110,8 @@ def run_comparison(
 ) -> None:
     """Print which model has the smaller mean loss, with its interval and p-value."""
     a, b = load(first), load(second)
+    check_supervised(a)
+    check_supervised(b)
     if bool(is_classifier(a)) != bool(is_classifier(b)):
         raise ParameterError(f"{first} and {second}: one predicts classes and one numbers; expected two of a kind")
     own = [getattr(model, "target", None) for model in (a, b)]

@@ -6,19 +6,20 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from epicycle.automl import TrainingRun, train
+from epicycle.automl import TrainingRun, read_table, train, train_targets
 from epicycle.automl._budget import keep_no_freed_memory
 from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder
 from epicycle.automl._search_state import STATE_FILE
 from epicycle.automl.checks._part_checks import ACROSS
 from epicycle.cli._pdf import browser
-from epicycle.cli._report import report_files
+from epicycle.cli._report import files_of, report_files
 from epicycle.core._exceptions import DataFileError, EpicycleError, ParameterError
 from epicycle.plot import short
 from epicycle.report._plain import plain
@@ -31,6 +32,8 @@ DEMO, DEMO_SECONDS, SECONDS = "breast_cancer", 10.0, 60.0
 def run_training(
     data: str | None,
     *,
+    target: Sequence[str] = (),
+    task: str = "auto",
     time: float | None,
     out: Path | None,
     as_json: bool,
@@ -40,6 +43,23 @@ def run_training(
     **options: Any,
 ) -> None:
     """Train, write the folder, print; without `force` a folder that was asked for and holds files is kept."""
+    if len(target) > 1 or task == "multilabel" or (target and "," in target[0]):
+        names = targets_of(source=DEMO if data is None else data, given=target, header=options.get("header", True))
+        if len(names) > 1 or task == "multilabel":
+            _run_targets(
+                data,
+                names,
+                task=task,
+                time=time,
+                out=out,
+                as_json=as_json,
+                force=force,
+                resume=resume,
+                pdf=pdf,
+                **options,
+            )
+            return
+    options |= {"target": target[0] if target else None, "task": task}
     printer = browser() if pdf else None
     if resume is not None and out is not None:
         raise ParameterError(f"--out {out}: the run goes on in the folder of --resume; expected one of the two")
@@ -48,10 +68,7 @@ def run_training(
     source = DEMO if data is None else data
     given = out if resume is None else resume
     folder = check_folder(given if given is not None else default_folder(source))
-    if out is not None and not force and folder.exists() and any(folder.iterdir()):
-        raise DataFileError(
-            f"--out {out}: holds files already; --force replaces those of a run, another name keeps them"
-        )
+    _refuse_files(out, folder, force)
     existed = folder.exists()
     if resume is None:
         with suppress(OSError):  # the search of another run
@@ -74,6 +91,63 @@ def run_training(
         print(json.dumps({**plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
     else:
         print_run(run, folder)
+
+
+def _refuse_files(out: Path | None, folder: Path, force: bool) -> None:
+    if out is not None and not force and folder.exists() and any(folder.iterdir()):
+        raise DataFileError(
+            f"--out {out}: holds files already; --force replaces those of a run, another name keeps them"
+        )
+
+
+def targets_of(source: str, given: Sequence[str], header: bool = True) -> list[str]:
+    """The names of targets, each argument one name or several with commas between; a column may have a comma."""
+    if len(given) == 1 and source != "-" and given[0] in read_table(source, header=header).column_names:
+        return list(given)
+    return [name.strip() for names in given for name in names.split(",") if name.strip()]
+
+
+def _run_targets(
+    data: str | None,
+    targets: Sequence[str],
+    *,
+    time: float | None,
+    out: Path | None,
+    as_json: bool,
+    force: bool,
+    resume: Path | None,
+    pdf: bool,
+    quantile: float | None = None,
+    group_report: str | None = None,
+    **options: Any,
+) -> None:
+    """The same for several targets: a page of all, and a folder for each."""
+    printer = browser() if pdf else None
+    for name, value in (("--resume", resume), ("--quantile", quantile), ("--group-report", group_report)):
+        if value is not None:
+            raise ParameterError(f"{name}: for one target; {len(targets)} were given")
+    keep_no_freed_memory()
+    source = DEMO if data is None else data
+    folder = check_folder(out if out is not None else default_folder(source))
+    _refuse_files(out, folder, force)
+    seconds = time if time is not None else SECONDS
+    run = train_targets(
+        source, targets, time=seconds, progress=False if as_json else partial(print, flush=True), **options
+    )
+    more: dict[str, Callable[[Path], None]] = dict(files_of(run.record(), pdf=printer))
+    for name, own in run.folders.items():
+        more |= {f"{own}/{file}": write for file, write in report_files(run.runs[name], pdf=printer).items()}
+    run.save(folder, more=more)
+    if as_json:
+        print(json.dumps({**plain(run.metrics()), "folder": os.fspath(folder)}, indent=2))
+        return
+    width = terminal_width(sys.stdout)
+    print()
+    for line in str(run).splitlines():
+        print(wrapped(line, width))
+    for name, own in run.folders.items():
+        print(wrapped(f"  {name}: {folder / own}", width))
+    print(wrapped(f"{run.seconds:.1f} s; written to {folder}: report.html shows all targets", width))
 
 
 def default_folder(source: str) -> str:

@@ -118,6 +118,11 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.TableGenerator": ("epicycle.automl.synthesis._table_generator", "TableGenerator", _OWN),
     "epicycle.training.ColumnCode": ("epicycle.automl.synthesis._table_codes", "ColumnCode", _DATACLASS),
     "epicycle.training.LevelMeans": ("epicycle.automl.tables._level_means", "LevelMeans", _OWN),
+    "epicycle.training.MultiOutputTableModel": (
+        "epicycle.automl.multioutput._multi_output_table_model",
+        "MultiOutputTableModel",
+        _OWN,
+    ),
     "epicycle.training.TextFeatures": ("epicycle.automl.tables._text_features", "TextFeatures", _DATACLASS),
     "epicycle.text.WordVectors": ("epicycle.text.words._word_vectors", "WordVectors", _OWN),
     "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),

@@ -26,6 +26,7 @@ from epicycle.report._sections import SECTIONS
 from epicycle.report._wording import beats, best_row, headline, metric_label, model_name, next_steps, scored
 from epicycle.report.decisions import _agents as agents, _planning as planning
 from epicycle.report.latent import _synthetic as synthetic, _topics as topics
+from epicycle.report.runs import _targets as targets
 
 # Tables have a maximum number of rows, which gives a page of some 100 kB, and of 1 MB with long names. Only texts that
 # consist of characters to be escaped can exceed the limit of 3 MB; they are then shortened to these lengths.
@@ -133,6 +134,8 @@ def _header(record: dict[str, Any], title: str) -> Html:
         lines = synthetic.headline(found)
     if found := agents.agent_of(record):
         lines = agents.headline(found)
+    if targets.targets_of(record):
+        lines = targets.headline(record)
     steps = next_steps(record)
     return tag(
         "header",
@@ -159,7 +162,7 @@ def _tiles(record: dict[str, Any]) -> Html | None:
     given = clusters.tiles(clusters.clustering_of(record)) + planning.tiles(planning.planning_of(record))
     given = [*given, *recommendations.tiles(recommendations.recommendations_of(record))]
     given = [*given, *anomalies.tiles(anomalies.anomalies_of(record)), *topics.tiles(topics.topics_of(record))]
-    given = [*given, *agents.tiles(agents.agent_of(record))]
+    given = [*given, *agents.tiles(agents.agent_of(record)), *targets.tiles(record)]
     given = [*given, *synthetic.tiles(synthetic.synthesis_of(record))]
     tiles: list[Html] = [_tile(*one) for one in (*given, *effects.tiles(effects.effect_of(record)))]
     score = number(test.get("score"))

@@ -37,6 +37,7 @@ from epicycle.report._wording import (
 )
 from epicycle.report.decisions import _agents as agents, _planning as planning
 from epicycle.report.latent import _synthetic as synthetic, _topics as topics
+from epicycle.report.runs import _targets as targets
 
 _WARNINGS = 40
 _RANK = {"critical": 0, "error": 0, "high": 0, "medium": 1, "warning": 1, "low": 2, "info": 2}
@@ -481,6 +482,7 @@ def reproduce(record: dict[str, Any]) -> Html | None:
 #: Anchor, name in the table of contents, heading, and the function of the body.
 SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("comparison", "Side by side", "Two runs side by side", comparison.side_by_side),
+    ("targets", "Targets", "The targets", targets.targets),
     ("data", "Data", "The data", data),
     ("identification", "Identification", "Why this is an effect", effects.identification),
     ("estimates", "Estimates", "Estimates side by side", effects.estimates),

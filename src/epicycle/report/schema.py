@@ -296,6 +296,31 @@ class ClusteringRecord(TypedDict, total=False):
     certificate: CertificateRecord
 
 
+class TargetRow(TypedDict, total=False):
+    """One of several targets, with its score on the test rows."""
+
+    name: str
+    task: str
+    model: str
+    metric: str
+    score: Number
+    lower: Number
+    upper: Number
+    baseline_score: Number
+    greater_is_better: bool
+    page: str  # a report beside this one, "FOLDER/report.html"
+    warnings: int
+
+
+class TargetsRecord(TypedDict, total=False):
+    """Several targets of the same rows."""
+
+    runs: Sequence[TargetRow]
+    joint: Mapping[str, Mapping[str, Any]]  # "label", "score", "lower", "upper", "reading"
+    labels: str | None  # the column whose labels are the targets
+    left_out: Sequence[str]
+
+
 class EffectRecord(TypedDict, total=False):
     """The effect of a treatment: estimates side by side, and what could be wrong with them."""
 
@@ -544,6 +569,7 @@ class Record(TypedDict, total=False):
     recommendations: RecommendationRecord
     anomalies: AnomalyRecord
     comparison: Mapping[str, Any]  # "runs" of "name" and "record", "verdict"
+    targets: TargetsRecord
     topics: TopicRecord
     synthesis: SynthesisRecord
     environment: Mapping[str, Any]

@@ -102,6 +102,7 @@ def profile_columns(
 
 _ROLES = {
     "target": "is predicted",
+    "drop": "another target; no feature",
     "weight": "weighs the rows",
     "group": "keeps the rows of a group on one side of a split; no feature",
     "order": "gives the order of the rows; no feature",

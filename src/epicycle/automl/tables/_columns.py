@@ -251,7 +251,9 @@ def choose_target(table: pa.Table, asked: str | None, source: Any) -> tuple[str,
 
             several = [part.strip() for part in asked.split(",")]
             if len(several) > 1 and all(part in names for part in several):
-                raise DataError(f"target={asked!r}: names {len(several)} columns; expected one, and a run for each")
+                raise DataError(
+                    f"target={asked!r}: names {len(several)} columns; expected one (train_targets takes several)"
+                )
             close = get_close_matches(asked, names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(map(repr, names[:12]))}"
             raise DataError(f"target={asked!r}: the table has no such column{hint}")
@@ -265,16 +267,23 @@ def choose_target(table: pa.Table, asked: str | None, source: Any) -> tuple[str,
     return names[-1], "the last column; --target chooses another"
 
 
+#: Tasks that are none of `train`, and why.
+_OTHER_TASKS = {
+    "survival": "times to an event that some rows have not seen yet (censored rows) are no task of train; expected "
+    "'auto', 'regression' or 'classification'",
+    "multilabel": "each label is a target of its own; expected train_targets",
+}
+
+
 def task_of(column: Any, asked: str) -> str:
     """Task, "regression" or "classification", for a target of which some values are known."""
-    if asked == "survival":
-        raise ParameterError(
-            "task='survival': times to an event that some rows have not seen yet (censored rows) are no task of train; "
-            "expected 'auto', 'regression' or 'classification'"
-        )
+    if asked in _OTHER_TASKS:
+        raise ParameterError(f"task={asked!r}: {_OTHER_TASKS[asked]}")
     if asked not in ("auto", "regression", "classification"):
         raise ParameterError(f"task={asked!r}; expected 'auto', 'regression' or 'classification'")
     kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        raise DataError("target: holds lists; task='multilabel' of train_targets (--task multilabel) learns each label")
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
     if asked == "regression":
         if text or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):

@@ -32,11 +32,7 @@ def read_rows(
 
     A fitted model predicts its own target: another column may be given where it means the same, but no feature.
     """
-    if not is_classifier(model) and not is_regressor(model):
-        raise ParameterError(
-            f"the model is a clustering or another method without a target ({type(model).__name__}); expected one that "
-            "predicts a column"
-        )
+    check_supervised(model)
     table = read_table(data, header=header)
     name = target or getattr(model, "target", None)
     if name is None:
@@ -60,6 +56,20 @@ def read_rows(
     elif classes and len(np.unique(y)) > min(MAX_CLASSES, len(y) / 2):
         raise DataError(f"target {name!r}: {len(np.unique(y))} different values in {len(y)} rows; expected classes")
     return LabelledRows(table, y, name, np.flatnonzero(known), int((~known).sum()))
+
+
+def check_supervised(model: Any) -> None:
+    """Refuse what does not predict one column."""
+    if getattr(model, "targets", None) is not None:
+        raise ParameterError(
+            f"the model predicts several targets ({', '.join(model.targets[:4])}); expected that of one, in its "
+            "folder beside this one"
+        )
+    if not hasattr(model, "__sklearn_tags__") or not (is_classifier(model) or is_regressor(model)):
+        raise ParameterError(
+            f"the model is a clustering or another method without a target ({type(model).__name__}); expected one that "
+            "predicts a column"
+        )
 
 
 def refuse_feature(model: Any, name: str) -> None:

@@ -1,0 +1,1 @@
+"""Sections of pages about several runs."""
