@@ -90,7 +90,7 @@ def test_tasks_that_are_none_of_train_are_refused_in_plain_words():
     table = pa.table({"x": np.arange(20.0), "y": np.arange(20.0), "z": np.arange(20.0)})
     with pytest.raises(ep.exceptions.ParameterError, match="censored rows"):
         ep.train(table, target="y", task="survival")
-    with pytest.raises(ep.exceptions.DataError, match="names 2 columns; expected one, and a run for each"):
+    with pytest.raises(ep.exceptions.DataError, match="names 2 columns; expected one"):
         ep.train(table, target="y, z")
 
 

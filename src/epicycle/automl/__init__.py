@@ -10,6 +10,7 @@ from epicycle.automl._training_run import TrainingRun
 from epicycle.automl.anomalies import AnomalyRun, anomaly_table
 from epicycle.automl.clustering import ClusteringRun, cluster_table
 from epicycle.automl.effects import EffectRun, effect_table
+from epicycle.automl.ensembles import EnsembleTableModel
 from epicycle.automl.multioutput import MultiOutputRun, MultiOutputTableModel, train_targets
 from epicycle.automl.recommendations import RecommendationRun, recommend_table
 from epicycle.automl.synthesis import GenerationRun, TableGenerator, generate_table
@@ -20,6 +21,7 @@ __all__ = [
     "AnomalyRun",
     "ClusteringRun",
     "EffectRun",
+    "EnsembleTableModel",
     "GenerationRun",
     "MultiOutputRun",
     "MultiOutputTableModel",

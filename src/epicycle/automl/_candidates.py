@@ -122,6 +122,12 @@ class Candidate:
             return TransformedTargetRegressor(estimator, func=np.log1p, inverse_func=np.expm1, check_inverse=False)
         return estimator
 
+    def seeded(self, seed: int) -> dict[str, Any]:
+        """The hyperparameters, with the seed where the method draws."""
+        settings = dict(self.settings)
+        draws = "random_state" in self.family.make(**settings).get_params(deep=False)
+        return {**settings, "random_state": seed} if draws else settings
+
     @property
     def is_readable(self) -> bool:
         """Whether a person can follow the predictions: a linear model, a sum of functions of one column, a small tree.

@@ -19,7 +19,7 @@ from epicycle.automl._evaluation import Evaluation, Facts, constant_model
 from epicycle.automl._leaderboard import cost_of_restriction, final_candidate, leaderboard
 from epicycle.automl._messages import Messages
 from epicycle.automl._metrics import Metric, further_metrics, metric_for, quantile_of
-from epicycle.automl._output import script_of
+from epicycle.automl._output import Member, script_of
 from epicycle.automl._parts import Parts, folds
 from epicycle.automl._search import Search
 from epicycle.automl._search_state import SearchState, fingerprint
@@ -29,6 +29,8 @@ from epicycle.automl.checks._data_checks import DataIssue, leaking_columns, prof
 from epicycle.automl.checks._group_rates import group_rates
 from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_nearly_perfect, unseen_predictions
 from epicycle.automl.checks._part_checks import ACROSS, drift_between, duplicates, with_effect
+from epicycle.automl.ensembles._best_ensemble import Ensemble, best_ensemble
+from epicycle.automl.ensembles._ensemble_table_model import EnsembleTableModel
 from epicycle.automl.tables._columns import is_alike, is_count, is_skewed
 from epicycle.automl.tables._table_encoder import TableEncoder, is_feature
 from epicycle.automl.tables._table_model import TableModel, half_width
@@ -104,13 +106,22 @@ class Job:
         baseline = self._baseline(evaluation)
         entry, search = self._search(evaluation, families)
         candidate = final_candidate(entry, search.full)
+        ensemble = best_ensemble(evaluation, search, entry)
         model, seconds = self._refit(evaluation, candidate)
         search.complete(entry)
-        if self.parts.task == "regression" and self.quantile is None:
+        with_intervals = self.parts.task == "regression" and self.quantile is None
+        if with_intervals:
             model.residuals_ = evaluation.unseen_errors(entry.results, entry.most_rows())
-        test = self._predict_test_set(model)
         ranked = leaderboard(search.entries, entry, candidate, self.metric)
-        run = self._result(evaluation, ranked, candidate, model, test, baseline, drift)
+        if ensemble is not None:
+            model, ranked = self._refit_members(evaluation, ensemble, candidate, model, ranked, search.full)
+            if with_intervals:
+                model.residuals_ = ensemble.unseen_errors(evaluation, search.full)
+        test = self._predict_test_set(model)
+        chosen = (
+            [(candidate, 1.0)] if ensemble is None else list(zip(ensemble.candidates, ensemble.weights, strict=True))
+        )
+        run = self._result(evaluation, ranked, chosen, model, test, baseline, drift)
         run.interrupted = search.interrupted
         if self.interpretable:
             run.restriction = cost_of_restriction(search.entries, entry, search.may_lead, self.metric)
@@ -261,7 +272,8 @@ class Job:
         if not any(may_lead(Candidate(family, start)) for family in families for start in family.starts):
             names = ", ".join(dict.fromkeys(family.name for family in families))
             raise ParameterError(f"interpretable=True: none of the methods is readable: {names}")
-        search = Search(evaluation, families, self.budget, self._on_evaluated, after, may_lead, self.state)
+        single = self.interpretable or (self.models is not None and not _several(self.models))
+        search = Search(evaluation, families, self.budget, self._on_evaluated, after, may_lead, self.state, single)
         try:
             entry = search.run()
         except RuntimeError:
@@ -329,14 +341,39 @@ class Job:
         self.messages.stage(f"fitting {candidate.family.name} to all training rows")
         form = candidate.family.form
         encoder, features = evaluation.encoders[form], evaluation.features(form)
-        self.options = {name: value for name, value in evaluation.encoder_options(form).items() if value}
-        if form == "trees":
-            self.options.pop("form")
-        model = TableModel(candidate.build(self.seed, n_jobs=self.n_jobs), evaluation.columns_of(form), **self.options)
+        model = TableModel(
+            candidate.build(self.seed, n_jobs=self.n_jobs),
+            evaluation.columns_of(form),
+            **model_options(evaluation, form),
+        )
         began = self.budget.spent()
         weight = evaluation.weight if candidate.family.takes_weight else None
         model.fit_encoded(encoder, features, evaluation.y, weight)
         return model, self.budget.spent() - began
+
+    def _refit_members(
+        self,
+        evaluation: Evaluation,
+        ensemble: Ensemble,
+        leader: Candidate,
+        fitted: TableModel,
+        ranked: list[dict[str, Any]],
+        full: int,
+    ) -> tuple[TableModel, list[dict[str, Any]]]:
+        """The ensemble, of which the leader is fitted already, and the leaderboard with it before the others."""
+        members = [fitted if one == leader else self._refit(evaluation, one)[0] for one in ensemble.candidates]
+        plain = [TableModel(**member.get_params(deep=False)) for member in members]
+        model = EnsembleTableModel(plain, list(ensemble.weights)).of_fitted(members)
+        row = ensemble.row(self.metric, full)
+        self.messages.line(
+            f"{self.budget.spent():6.1f} s  best   {self.metric.label} {row['score_mean']:.4g}  {ensemble.name}: "
+            f"{ensemble.gain:.2g} +- {ensemble.gain_se:.2g} better than the best of them, on other folds"
+        )
+        names = {entry.candidate.name for entry in ensemble.entries} | {leader.name}
+        for other in ranked:
+            if other["name"] in names or other["status"] == "chosen":
+                other["status"] = "member" if other["name"] in names else "finished"
+        return model, [row, *ranked]
 
     # ---------------------------------------------------------------------------------------------- after
 
@@ -350,7 +387,7 @@ class Job:
         self,
         evaluation: Evaluation,
         leaderboard: list[dict[str, Any]],
-        candidate: Candidate,
+        chosen: Sequence[tuple[Candidate, float]],
         model: TableModel,
         test: TestPart,
         baseline: dict[str, Any],
@@ -362,9 +399,16 @@ class Job:
             self._say_effect_of_duplicates(score, without_duplicates)
         constant = constant_model(parts.task, self.quantile).fit(np.empty((len(evaluation.y), 1)), evaluation.y)
         responses = responses_of(constant, np.empty((len(test.y), 1)), metric.classes)
-        settings = dict(candidate.settings)
-        if "random_state" in candidate.family.make(**settings).get_params(deep=False):
-            settings["random_state"] = self.seed
+        members = [
+            Member(
+                one.family,
+                one.seeded(self.seed),
+                evaluation.columns_of(one.family.form),
+                model_options(evaluation, one.family.form),
+                weight,
+            )
+            for one, weight in chosen
+        ]
         return TrainingRun(
             model_=model,
             metric=metric,
@@ -381,15 +425,7 @@ class Job:
             profile=self.profile,
             warnings=self.issues,
             test_part=test,
-            script=script_of(
-                self.data,
-                candidate.family,
-                settings,
-                evaluation.columns_of(candidate.family.form),
-                self.options,
-                self._read_arguments(),
-                self.quantile,
-            ),
+            script=script_of(self.data, members, self._read_arguments(), self.quantile),
             sizes={"train": len(evaluation.y), "test": len(test.y)},
             seed=self.seed,
             budget=self.budget.seconds,
@@ -474,3 +510,13 @@ class Job:
         run.importances, run.examples, run.explanations = found.importances, found.examples, found.explanations
         for slot, finding in run.findings.items():
             self.messages.line(f"{self.budget.spent():6.1f} s  {slot.replace('_', ' ')}: {finding.verdict}")
+
+
+def model_options(evaluation: Evaluation, form: str) -> dict[str, Any]:
+    """Arguments of a table model besides its columns."""
+    options = {name: value for name, value in evaluation.encoder_options(form).items() if value}
+    return {name: value for name, value in options.items() if (name, value) != ("form", "trees")}
+
+
+def _several(models: Any) -> bool:
+    return not isinstance(models, str) and len(models) > 1

@@ -7,8 +7,9 @@ import secrets
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -103,11 +104,7 @@ import sys
 
 DATA = {data}
 
-model = ep.TableModel(
-    {estimator},
-    columns={{
-{columns}    }},{options}
-)
+{before}model = {model}
 
 
 def read(data):
@@ -125,19 +122,38 @@ if __name__ == "__main__":
 '''
 
 
-def script_of(
-    data: Any,
-    family: Family,
-    settings: Mapping[str, Any],
-    kinds: Mapping[str, str],
-    options: Mapping[str, Any],
-    arguments: Mapping[str, Any],
-    quantile: float | None = None,
-) -> str:
-    """Text of train.py, which fits the chosen model again without the search.
+@dataclass(frozen=True)
+class Member:
+    """A method of a script: its settings, the kinds of the columns, options of the table model, and its weight."""
 
-    `settings` are the arguments of the estimator, `options` those of the table, `arguments` those of `read_parts`. Of a
-    quantile it prints the share of the test rows below, in the place of the score.
+    family: Family
+    settings: Mapping[str, Any]
+    kinds: Mapping[str, str]
+    options: Mapping[str, Any]
+    weight: float = 1.0
+
+    @property
+    def estimator(self) -> str:
+        """The method as an expression."""
+        parameters = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        text = f"ep.{type_name(self.family)}({parameters})"
+        if self.family.target == "log":
+            return f"TransformedTargetRegressor({text}, func=np.log1p, inverse_func=np.expm1, check_inverse=False)"
+        if self.family.target == "standard":
+            return f"TransformedTargetRegressor({text}, transformer=StandardScaler(), check_inverse=False)"
+        return text
+
+    def model(self, columns: str, indent: str) -> str:
+        """The table model as an expression over several lines."""
+        more = "".join(f"\n{indent}    {name}={value!r}," for name, value in self.options.items())
+        return f"ep.TableModel(\n{indent}    {self.estimator},\n{indent}    columns={columns},{more}\n{indent})"
+
+
+def script_of(data: Any, members: Sequence[Member], arguments: Mapping[str, Any], quantile: float | None = None) -> str:
+    """Text of train.py, which fits the chosen model, or ensemble of members, again without the search.
+
+    `arguments` are those of `read_parts`. Of a quantile it prints the share of the test rows below, in the place of the
+    score.
     """
     path: Any = None
     if isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
@@ -145,36 +161,46 @@ def script_of(
         path = os.path.abspath(data) if known else os.fspath(data)
     elif (files := several_files(data)) is not None:
         path = [os.path.abspath(file) for file in files]
-    parameters = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-    columns = "".join(f"        {name!r}: {kind!r},\n" for name, kind in kinds.items())
-    more = "".join(f"\n    {name}={value!r}," for name, value in options.items())
     given = "".join(f"        {name}={value!r},\n" for name, value in arguments.items())
-    class_name = type_name(family)
-    estimator, imports = f"ep.{class_name}({parameters})", ""
-    if family.target == "log":
-        estimator = (
-            f"TransformedTargetRegressor({estimator}, func=np.log1p, inverse_func=np.expm1, check_inverse=False)"
-        )
-        imports = "import numpy as np\nfrom sklearn.compose import TransformedTargetRegressor\n\n"
-    if family.target == "standard":
-        estimator = f"TransformedTargetRegressor({estimator}, transformer=StandardScaler(), check_inverse=False)"
-        imports = (
-            "from sklearn.compose import TransformedTargetRegressor\n"
-            "from sklearn.preprocessing import StandardScaler\n\n"
-        )
     said = 'print(f"score on {len(parts.y_test)} test rows: {model.score(parts.test, parts.y_test):.4f}")'
     if quantile is not None:
         said = (
             "below = (parts.y_test <= model.predict(parts.test)).mean()\n"
             '    print(f"{below:.1%} of {len(parts.y_test)} test rows are at or below their predicted quantile")'
         )
+    before, model = _model_of(members)
     return _TEXT.format(
-        what=f"the {class_name} of this folder",
+        what=f"the {type_name(members[0].family) if len(members) == 1 else 'ensemble'} of this folder",
         data="None  # give the path of the table" if path is None else repr(path),
-        estimator=estimator,
-        imports=imports,
-        columns=columns,
-        options=more,
+        imports=_imports(members),
+        before=before,
+        model=model,
         arguments=given,
         said=said,
     )
+
+
+def _imports(members: Sequence[Member]) -> str:
+    targets = {member.family.target for member in members}
+    first = "import numpy as np\n" if "log" in targets else ""
+    second = "from sklearn.compose import TransformedTargetRegressor\n" if targets & {"log", "standard"} else ""
+    third = "from sklearn.preprocessing import StandardScaler\n" if "standard" in targets else ""
+    return f"{first}{second}{third}\n" if second else ""
+
+
+def _model_of(members: Sequence[Member]) -> tuple[str, str]:
+    """What comes before the model, and the model as an expression; members share the kinds of the columns."""
+    kinds = members[0].kinds
+    if len(members) == 1:
+        listed = "".join(f"        {name!r}: {kind!r},\n" for name, kind in kinds.items())
+        return "", members[0].model(f"{{\n{listed}    }}", "")
+    listed = "".join(f"    {name!r}: {kind!r},\n" for name, kind in kinds.items())
+    models = []
+    for member in members:
+        other = {name: kind for name, kind in member.kinds.items() if kinds[name] != kind}
+        own = "".join(f", {name!r}: {kind!r}" for name, kind in other.items())
+        columns = f"{{**COLUMNS{own}}}" if other else "COLUMNS"
+        models.append(f"        {member.model(columns, '        ')},\n")
+    weights = [member.weight for member in members]
+    text = f"ep.training.EnsembleTableModel(\n    [\n{''.join(models)}    ],\n    weights={weights!r},\n)"
+    return f"COLUMNS = {{\n{listed}}}\n\n", text

@@ -26,6 +26,11 @@ _MAX_TRIALS, _PATIENCE = 400, 60
 _FIRST_RUNG_SHARE = 0.25
 #: Candidates that are evaluated on all rows and folds.
 _FINALISTS = 4
+#: Refits beside that of the leader for which time is kept, and the share of all time at most.
+_MORE_MEMBERS, _MEMBERS_SHARE = 2, 0.1
+#: Bytes of the predictions of a candidate from which none but the leader's are kept, bytes of all up to which those of
+#: many are, and candidates at most of which an ensemble is made.
+_LARGEST_RESPONSES, _SMALL_RESPONSES, _MOST_HELD = 64_000_000, 64_000_000, 10
 #: Candidates that cannot be chosen and are evaluated on all rows, to say what the restriction costs.
 _REFERENCES = 2
 
@@ -46,6 +51,8 @@ class Search:
         ``may_lead(candidate)``: whether it can be chosen; the others are evaluated for comparison. By default all can.
     state : SearchState, optional
         Results of an earlier search, and the file that keeps those of this one.
+    single : bool, default=False
+        Whether one candidate is chosen, so that predictions of the others need not be kept for an ensemble.
     """
 
     def __init__(
@@ -57,9 +64,12 @@ class Search:
         after: Callable[[float], float],
         may_lead: Callable[[Candidate], bool] = lambda _: True,
         state: SearchState | None = None,
+        single: bool = False,
     ) -> None:
         self.evaluation, self.budget, self.on_evaluated, self.after = evaluation, budget, on_evaluated, after
         self.may_lead, self.state = may_lead, state or SearchState()
+        #: Whether one candidate is chosen, and no ensemble of several.
+        self.single = single
         #: Whether an interrupt ended the search.
         self.interrupted = False
         self.families = list(families)
@@ -106,9 +116,14 @@ class Search:
     def kept(self, entry: Entry | None) -> float:
         """Seconds to reserve for the refit of the leader and the steps after it."""
         chosen = entry or self.leader
-        # A refit has k / (k - 1) times the rows of a fold.
-        refit = 0.0 if chosen is None else (self.expected(chosen, int(self.full * self.k / max(self.k - 1, 1))) or 0.0)
-        return self.after(refit)
+        refit = 0.0 if chosen is None else self.refit_seconds(chosen)
+        # An ensemble has further members to fit: as many as a tenth of the time allows.
+        members = 0.0 if self.single else min(_MORE_MEMBERS * refit, _MEMBERS_SHARE * self.budget.seconds)
+        return self.after(refit) + members
+
+    def refit_seconds(self, entry: Entry) -> float:
+        """Expected seconds of a fit to all rows, of which a refit has k / (k - 1) times those of a fold."""
+        return self.expected(entry, int(self.full * self.k / max(self.k - 1, 1))) or 0.0
 
     def _evaluate(self, entry: Entry, rows: int, folds: Sequence[int], *, force: bool = False) -> bool:
         """Fit on the folds without a result; False where the time does not allow it.
@@ -227,15 +242,38 @@ class Search:
             self.leader = entry
         loser = best if leads else entry
         if loser is not None:
-            loser.forget_responses()
+            self._forget(loser)
         return leads
+
+    def _forget(self, entry: Entry) -> None:
+        """Drop the predictions of a candidate, unless an ensemble may need them: few, or small ones, on all rows."""
+        classes = self.evaluation.metric.classes
+        size = 8 * self.evaluation.facts.n * (1 if classes is None else len(classes))
+        if self.single or entry.failed or entry.most_rows() < self.full or size > _LARGEST_RESPONSES:
+            entry.forget_responses()
+            return
+        most = _SMALL_RESPONSES // max(size, 1)
+        held = [other for other in self.ranked() if other is not self.leader and _has_responses(other, self.full)]
+        for other in held[max(most, _MOST_HELD) :]:
+            other.forget_responses()
+
+    def complete_entries(self) -> list[Entry]:
+        """Candidates that can be chosen and have predictions of all folds of all rows, from best to worst."""
+        folds = range(self.k)
+        return [
+            entry
+            for entry in self.ranked()
+            if self.may_lead(entry.candidate)
+            and all((self.full, fold) in entry.results for fold in folds)
+            and all(entry.results[self.full, fold].responses for fold in folds)
+        ][:_MOST_HELD]
 
     def _can_win(self, entry: Entry) -> bool:
         """Whether it can be chosen, has a score, and can be refitted in time."""
         healthy = not entry.failed and entry.mean(entry.most_rows()) > -math.inf
         if not healthy or not self.may_lead(entry.candidate):
             return False
-        return self.leader is None or self.budget.left(self.kept(entry)) > 0
+        return self.leader is None or self.budget.left(self.after(self.refit_seconds(entry))) > 0
 
     def _catches_up(self, entry: Entry, best: Entry) -> bool:
         """Evaluate an entry that is ahead so far on the other folds of the leader; whether it has all of them."""
@@ -399,9 +437,13 @@ class Search:
         if self.leader in kept:
             best = max(kept, key=lambda e: e.merit(self.full, whole))
             if best is not self.leader:
-                self.leader.forget_responses()
-                self.leader = best
+                before, self.leader = self.leader, best
+                self._forget(before)
             self.on_evaluated(best, True)
+
+
+def _has_responses(entry: Entry, rows: int) -> bool:
+    return any(result.responses for (n, _), result in entry.results.items() if n == rows)
 
 
 def beats(entry: Entry, best: Entry) -> bool:

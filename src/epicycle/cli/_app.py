@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from epicycle.cli._model_commands import models
-from epicycle.cli._options import Data, Drop, Jobs, Json, Models, NoHeader, Order, Pdf, Seed, Target, names_of
+from epicycle.cli._options import Data, Drop, Jobs, Json, Models, NoHeader, Order, Pdf, Seed, names_of
 
 OK, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 2, 128 + 2, 128 + 13
 

@@ -82,11 +82,12 @@ def run_cv(
 def _for_target(model: Any, table: Any, target: str, groups: str | None) -> tuple[Any, Any]:
     """An unfitted model, and the columns that it may learn from: never the target, whatever column that is."""
     model, apart = clone(model), {name for name in (target, groups) if name is not None}
-    columns = getattr(model, "columns", None)
-    if isinstance(columns, dict):
-        # The column that the model predicted until now is no feature either.
-        kinds = {name: "drop" if kind == "target" or name in apart else kind for name, kind in columns.items()}
-        model.set_params(columns={**kinds, target: "target"})
+    for one in getattr(model, "members", [model]):
+        columns = getattr(one, "columns", None)
+        if isinstance(columns, dict):
+            # The column that the model predicted until now is no feature either.
+            kinds = {name: "drop" if kind == "target" or name in apart else kind for name, kind in columns.items()}
+            one.set_params(columns={**kinds, target: "target"})
     return model, table.drop_columns(sorted(apart))
 
 

@@ -47,6 +47,7 @@ def _table(groups: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 #: Estimators of ours that are no learners from tables of features, and not among the names of the package itself.
 _OWN_ESTIMATORS = {
+    "epicycle.automl": "EnsembleTableModel",
     "epicycle.recommend": "CollaborativeFiltering",
     "epicycle.causal": "DifferenceInDifferences InstrumentalVariables RegressionDiscontinuity SyntheticControl",
 }

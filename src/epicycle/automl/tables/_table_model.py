@@ -108,7 +108,7 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         if form == "auto":
             # Trees take missing values and codes of levels; other models need numbers without gaps.
             form = "trees" if tags.input_tags.allow_nan else "linear"
-        shared = {name: getattr(self, name) for name in ("columns", "max_levels", "sparse", "dtype", "absent")}
+        shared = {name: getattr(self, name) for name in ("columns", "max_levels", "sparse", "dtype", "absent", "scale")}
         return TableEncoder(form=form, **shared)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableModel:
