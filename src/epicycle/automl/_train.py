@@ -57,7 +57,7 @@ def train(
 
     The test set is split off first and used once. Candidates that suit the size and kind of the data are compared by
     cross-validation on few rows first, the better half on more rows; then the hyperparameters of the leaders are varied
-    until the time is up. The winner is fitted to all training rows, or an ensemble of the best, where that wins on folds
+    until the time is up. The winner is fitted to all training rows; an ensemble of the best, where that wins on folds
     that had no part in its weights.
 
     An interrupt (Ctrl-C) ends the search, and the run goes on with the best candidate so far; a second one raises
