@@ -124,6 +124,7 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
         "MultiOutputTableModel",
         _OWN,
     ),
+    "epicycle.training.PairFactors": ("epicycle.automl.tables._pair_factors", "PairFactors", _DATACLASS),
     "epicycle.training.TextFeatures": ("epicycle.automl.tables._text_features", "TextFeatures", _DATACLASS),
     "epicycle.text.WordVectors": ("epicycle.text.words._word_vectors", "WordVectors", _OWN),
     "epicycle.bayes.Draws": ("epicycle.bayes.sampling._draws", "Draws", _OWN),

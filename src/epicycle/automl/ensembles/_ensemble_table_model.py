@@ -73,7 +73,7 @@ class EnsembleTableModel(TableModel):
         return self.models_[0].encoder_
 
     @property
-    def model_(self) -> Any:
+    def model_(self) -> Any:  # type: ignore[override]
         """The fitted method of the first member."""
         self._check_fitted()
         return self.models_[0].model_
