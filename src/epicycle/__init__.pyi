@@ -54,7 +54,6 @@ from .automl import (
     ClusteringRun as ClusteringRun,
     EffectRun as EffectRun,
     GenerationRun as GenerationRun,
-    MultiOutputRun as MultiOutputRun,
     RecommendationRun as RecommendationRun,
     TableEncoder as TableEncoder,
     TableGenerator as TableGenerator,
@@ -68,7 +67,6 @@ from .automl import (
     recommend_table as recommend_table,
     topic_table as topic_table,
     train as train,
-    train_targets as train_targets,
 )
 from .bayes import (
     ARDRegression as ARDRegression,

@@ -55,7 +55,7 @@ def path(table, tmp_path_factory):
 def run(path, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
     targets = ["price", "size", "kind"]
-    return ep.train_targets(path, targets, time=2, models=MODELS, drop=["tags"], out=folder), folder
+    return ep.training.train_targets(path, targets, time=2, models=MODELS, drop=["tags"], out=folder), folder
 
 
 # ------------------------------------------------------------------------------------------------ several targets
@@ -121,7 +121,7 @@ def test_the_script_reproduces_all_models(run, table, tmp_path, monkeypatch):
 
 
 def test_targets_that_are_all_numbers_have_a_mean_r2(path):
-    found = ep.train_targets(path, ["price", "size"], time=2, models=MODELS, drop=["tags", "kind"])
+    found = ep.training.train_targets(path, ["price", "size"], time=2, models=MODELS, drop=["tags", "kind"])
     parts = [one.test_part for one in found.runs.values()]
     y, said = (np.column_stack(v) for v in ([p.y for p in parts], [p.responses["predict"] for p in parts]))
     score = found.joint["mean_r2"]
@@ -153,7 +153,7 @@ def test_rows_without_one_of_the_targets_are_left_out_and_said(table):
 
 def test_a_test_file_for_several_targets(path):
     test = ep.training.read_table(path).slice(0, 60)
-    found = ep.train_targets(path, ["price", "kind"], test=test, time=2, models=MODELS, drop=["tags", "size"])
+    found = ep.training.train_targets(path, ["price", "kind"], test=test, time=2, models=MODELS, drop=["tags", "size"])
     assert all(len(one.test_part.y) == 60 for one in found.runs.values())
 
 
@@ -201,7 +201,7 @@ def test_what_holds_no_labels_is_refused(column, said):
 def test_labels_are_learnt_and_scored_together(table, tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(table, path)
-    found = ep.train_targets(
+    found = ep.training.train_targets(
         path, "tags", task="multilabel", time=2, models=MODELS, drop=["price", "size", "kind"], out=tmp_path / "run"
     )
     parts = [one.test_part for one in found.runs.values()]
@@ -299,7 +299,7 @@ def test_the_command_for_labels(path, tmp_path, capsys, monkeypatch):
 )
 def test_what_is_no_set_of_targets_is_refused(table, targets, options, error, said):
     with pytest.raises(error, match=said):
-        ep.train_targets(table, targets, time=1, **options)
+        ep.training.train_targets(table, targets, time=1, **options)
 
 
 def test_lists_as_the_target_of_train_name_the_task(table):

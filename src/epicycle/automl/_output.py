@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from epicycle.automl._candidates import Family, type_name
+from epicycle.automl.tables._databases import named_part
 from epicycle.automl.tables._files import several_files
 from epicycle.core._exceptions import DataFileError
 
@@ -156,7 +157,10 @@ def script_of(data: Any, members: Sequence[Member], arguments: Mapping[str, Any]
     score.
     """
     path: Any = None
-    if isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
+    if (named := named_part(data)) is not None:
+        # A query may hold what would be a pattern in the name of a file.
+        path = "::".join([os.path.abspath(named[0]), *filter(None, [named[1]])])
+    elif isinstance(data, str | os.PathLike) and os.fspath(data) != "-":
         known = os.path.exists(data) or several_files(data) is not None
         path = os.path.abspath(data) if known else os.fspath(data)
     elif (files := several_files(data)) is not None:

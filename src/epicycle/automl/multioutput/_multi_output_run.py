@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 @dataclass(repr=False)
 class MultiOutputRun:
-    """Result of :func:`epicycle.train_targets`.
+    """Result of :func:`epicycle.training.train_targets`.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ def train_targets(
     Examples
     --------
     >>> import epicycle as ep
-    >>> run = ep.train_targets("iris", ["petal length (cm)", "petal width (cm)"], time=4, models=["ridge"])
+    >>> run = ep.training.train_targets("iris", ["petal length (cm)", "petal width (cm)"], time=4, models=["ridge"])
     >>> sorted(run.runs), run.model_.predict(ep.training.read_table("iris")).num_columns
     (['petal length (cm)', 'petal width (cm)'], 2)
     """
