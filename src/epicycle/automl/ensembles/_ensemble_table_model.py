@@ -67,13 +67,13 @@ class EnsembleTableModel(TableModel):
         return self.members[0].columns
 
     @property
-    def encoder_(self) -> TableEncoder:
+    def encoder_(self) -> TableEncoder:  # type: ignore[override]
         """The encoder of the first member."""
         self._check_fitted()
         return self.models_[0].encoder_
 
     @property
-    def model_(self) -> Any:  # type: ignore[override]
+    def model_(self) -> Any:
         """The fitted method of the first member."""
         self._check_fitted()
         return self.models_[0].model_
