@@ -45,3 +45,9 @@ def test_every_page_is_in_a_table_of_contents():
 @pytest.mark.parametrize("figure", sorted(set(re.findall(r"plot:: (\S+)", "".join(p.read_text() for p in PAGES)))))
 def test_figures_of_pages_exist(figure):
     assert (DOCS / figure).is_file()
+
+
+def test_no_list_item_begins_with_an_initial_that_would_be_a_list_of_its_own():
+    initial = re.compile(r" *[-*] [A-Z]\. ")
+    found = [f"{page.stem}: {line}" for page in PAGES for line in page.read_text().splitlines() if initial.match(line)]
+    assert found == []
