@@ -56,7 +56,7 @@ class MethodTable(Generated):
     def lines(self) -> list[str]:
         rows = []
         for m in epicycle.methods(functions=True):
-            role = "func" if "." in m.name else "class"
+            role = "class" if isinstance(getattr(epicycle, m.name, None), type) else "func"
             # With its markup, which the list of a terminal leaves out.
             summary = (attrgetter(m.name)(epicycle).__doc__ or "").strip().partition("\n")[0]
             rows.append([f":{role}:`{m.name} <epicycle.{m.name}>`", summary, ", ".join(m.engines), m.certificate])

@@ -84,3 +84,13 @@ def test_summaries_have_no_markup():
 )
 def test_markup_becomes_plain_text(line, plain):
     assert plain_text(line) == plain
+
+
+def test_every_row_of_the_catalogue_is_listed():
+    last = {"A": 16, "B": 8, "C": 6, "D": 6, "E": 18, "F": 9, "G": 14, "H": 4, "I": 5, "J": 7}
+    rows = {f"{letter}{i}" for letter, most in last.items() for i in range(1, most + 1)}
+    listed = ep.methods(functions=True)
+    assert {row for m in listed for row in m.catalogue} == rows
+    assert {"MultivariateNormal", "shrink_means", "em.ExpectationMaximization", "em.run_em", "bayes.r_hat"} <= {
+        m.name for m in listed
+    }

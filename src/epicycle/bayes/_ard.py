@@ -56,7 +56,7 @@ class ARDRegression(EvidenceRegression):
         "threshold_lambda": Real(minimum=0),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="bayes", catalogue=("B5",), engines=("memory", "files", "dask"), certificate="gradient norm"
+        family="bayes", catalogue=("B4",), engines=("memory", "files", "dask"), certificate="gradient norm"
     )
 
     threshold_lambda: float

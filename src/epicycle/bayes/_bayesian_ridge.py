@@ -53,7 +53,7 @@ class BayesianRidge(EvidenceRegression):
         "lambda_init": NoneOr(Real(minimum=0, inclusive=False)),
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="bayes", catalogue=("B5",), engines=("memory", "files", "dask"), certificate="newton decrement"
+        family="bayes", catalogue=("B4",), engines=("memory", "files", "dask"), certificate="newton decrement"
     )
 
     alpha_init: float | None

@@ -133,7 +133,7 @@ class BayesianLinearRegression(BayesianRegression):
         **{name: Real(minimum=0, inclusive=False) for name in ("intercept_precision", "noise_shape", "noise_rate")},
     }
     _card: ClassVar[MethodCard] = MethodCard(
-        family="bayes", catalogue=("B5",), engines=("memory", "files", "dask"), certificate="closed form"
+        family="bayes", catalogue=("B4",), engines=("memory", "files", "dask"), certificate="closed form"
     )
 
     prior_precision: Any

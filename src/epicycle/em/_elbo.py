@@ -8,8 +8,10 @@ import numpy as np
 from scipy.special import entr
 
 from epicycle.core._exceptions import DataError
+from epicycle.core.estimator._catalogue import in_catalogue
 
 
+@in_catalogue("mixture", "E5", certificate="a lower bound")
 def elbo(log_joint: Any, q: Any, sample_weight: Any = None) -> float:
     r"""The evidence lower bound of rows with a discrete latent variable.
 

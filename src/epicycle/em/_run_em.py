@@ -23,6 +23,7 @@ from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
 from epicycle.core._solution import Solution
 from epicycle.core._threads import n_threads
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data import Data
 from epicycle.em._latent_model import Expectation, LatentModel
 from epicycle.engine._ordered import in_order
@@ -58,6 +59,7 @@ class Progress:
     quiet: int = 0
 
 
+@in_catalogue("mixture", "E5", certificate="stationarity")
 def run_em(
     model: LatentModel,
     data: Data,
@@ -294,6 +296,7 @@ def fit_by_em(
     )
 
 
+@in_catalogue("mixture", "E5", certificate="stationarity")
 def run_starts(
     model: LatentModel,
     data: Data,

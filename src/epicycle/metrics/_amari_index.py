@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import DataError
+from epicycle.core.estimator._catalogue import in_catalogue
 
 
+@in_catalogue("metrics", "E9", certificate="exact")
 def amari_index(unmixing: Any, mixing: Any) -> float:
     r"""Distance of unmixed signals from the sources: 0 if each is one source, 1 if all are in each to the same degree.
 

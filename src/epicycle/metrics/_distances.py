@@ -183,6 +183,7 @@ def _given_distances(D: Any, Y: Any) -> Any:
     return D
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def euclidean_distances(X: Any, Y: Any = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Euclid's distances, from differences: equal rows have distance zero.
 
@@ -195,26 +196,31 @@ def euclidean_distances(X: Any, Y: Any = None, *, n_jobs: int | None = None) -> 
     return np.asarray(pairwise_distances(X, Y, "euclidean", n_jobs=n_jobs))
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def manhattan_distances(X: Any, Y: Any = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Sums of absolute differences."""
     return np.asarray(pairwise_distances(X, Y, "manhattan", n_jobs=n_jobs))
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def minkowski_distances(X: Any, Y: Any = None, *, p: float = 2, w: Any = None, n_jobs: int | None = None) -> np.ndarray:
     r"""Minkowski's distances, :math:`(\sum_j w_j |x_j - y_j|^p)^{1/p}`."""
     return np.asarray(pairwise_distances(X, Y, "minkowski", n_jobs=n_jobs, p=p, w=w))
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def chebyshev_distances(X: Any, Y: Any = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Largest absolute differences."""
     return np.asarray(pairwise_distances(X, Y, "chebyshev", n_jobs=n_jobs))
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def cosine_distances(X: Any, Y: Any = None, *, n_jobs: int | None = None) -> np.ndarray:
     """One less the cosine of the angle between rows; one from a row of zeros."""
     return np.asarray(pairwise_distances(X, Y, "cosine", n_jobs=n_jobs))
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def mahalanobis_distances(
     X: Any, Y: Any = None, *, V: Any = None, VI: Any = None, n_jobs: int | None = None
 ) -> np.ndarray:
@@ -223,11 +229,13 @@ def mahalanobis_distances(
     return np.asarray(pairwise_distances(X, Y, "mahalanobis", n_jobs=n_jobs, **given))
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def hamming_distances(X: Any, Y: Any = None, *, n_jobs: int | None = None) -> np.ndarray:
     """The share of columns that differ."""
     return np.asarray(pairwise_distances(X, Y, "hamming", n_jobs=n_jobs))
 
 
+@in_catalogue("metrics", "E17", certificate="exact")
 def jaccard_distances(X: Any, Y: Any = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Of the columns that are not zero in one of the rows, the share that is zero in the other."""
     return np.asarray(pairwise_distances(X, Y, "jaccard", n_jobs=n_jobs))

@@ -16,6 +16,7 @@ from scipy.linalg import qr, solve_triangular
 from epicycle.core._checks import count
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._random import Seed, stream
+from epicycle.core.estimator._catalogue import in_catalogue
 from epicycle.data._matrix import as_matrix
 from epicycle.data._target import as_weight
 from epicycle.linalg._spectra import singular_vectors
@@ -47,6 +48,7 @@ class NormalProduct(NamedTuple):
     log_scale: float
 
 
+@in_catalogue("bayes", "B7", certificate="closed form")
 class MultivariateNormal:
     r"""The normal distribution of a vector.
 

@@ -21,6 +21,7 @@ from scipy.special import betaincinv, ndtri
 from epicycle.core._checks import open_unit
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._parameters import Choice, check_parameter
+from epicycle.core.estimator._catalogue import in_catalogue
 
 Array = np.ndarray
 #: Probabilities of a normal variable at one standard deviation below and above its mean.
@@ -29,6 +30,7 @@ _ONE_SD = (0.1586553, 0.8413447)
 _CHUNK = 64_000
 
 
+@in_catalogue("bayes", "B6", certificate="none (a diagnosis)")
 def r_hat(draws: Any) -> Array | float:
     """Potential scale reduction of split, rank-normalised chains: 1 where they cannot be told apart.
 
@@ -55,6 +57,7 @@ def r_hat(draws: Any) -> Array | float:
     return _each(draws, _r_hat)
 
 
+@in_catalogue("bayes", "B6", certificate="none (a diagnosis)")
 def effective_sample_size(draws: Any, kind: str = "bulk", *, probability: float = 0.5) -> Array | float:
     """Number of independent draws that estimate as well as these.
 
@@ -90,6 +93,7 @@ def effective_sample_size(draws: Any, kind: str = "bulk", *, probability: float 
     return _each(draws, _ESS[kind])
 
 
+@in_catalogue("bayes", "B6", certificate="none (a diagnosis)")
 def mcse(draws: Any, kind: str = "mean", *, probability: float = 0.5) -> Array | float:
     """Monte Carlo standard error of an estimate from the draws.
 
@@ -114,6 +118,7 @@ def mcse(draws: Any, kind: str = "mean", *, probability: float = 0.5) -> Array |
     return _each(draws, _mcse_mean if kind == "mean" else _mcse_sd)
 
 
+@in_catalogue("bayes", "B6", certificate="none (a diagnosis)")
 def bfmi(energy: Any) -> Array:
     """Bayesian fraction of missing information of each chain; below 0.3 momenta explore the energies too slowly.
 

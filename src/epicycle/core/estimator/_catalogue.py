@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
+from sklearn.base import BaseEstimator
+
 from epicycle import _PUBLIC
 from epicycle.core._docs import complete_docstrings, documented
 from epicycle.core._parameters import Choice
@@ -20,6 +22,7 @@ _WITH_FUNCTIONS = (
     "causal",
     "control",
     "diagnose",
+    "em",
     "generative.evaluate",
     "metrics",
     "nets",
@@ -102,8 +105,9 @@ def methods(family: str | None = None, *, functions: bool = False) -> list[Metho
     True
     """
     objects = [(name, getattr(import_module(module), name)) for name, module in sorted(_PUBLIC.items())]
-    found = [(name, cls) for name, cls in objects if isinstance(cls, type)]
+    found = [(name, cls) for name, cls in objects if isinstance(cls, type) and issubclass(cls, BaseEstimator)]
     if functions:
+        found += [entry for entry in objects if entry not in found]
         for package in _WITH_FUNCTIONS:
             inside = import_module(f"epicycle.{package}")
             named = [(f"{package}.{name}", getattr(inside, name)) for name in inside.__all__]

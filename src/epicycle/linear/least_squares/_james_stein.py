@@ -17,7 +17,7 @@ from sklearn.base import RegressorMixin
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
-from epicycle.core.estimator._catalogue import MethodCard
+from epicycle.core.estimator._catalogue import MethodCard, in_catalogue
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import Data
 from epicycle.data._dask_data import is_dask
@@ -62,6 +62,7 @@ class ShrunkenMeans:
     prior_variance: float
 
 
+@in_catalogue("linear", "A14", certificate="closed form")
 def shrink_means(
     x: Any,
     variance: float,
