@@ -52,7 +52,7 @@ WORK = {
 }
 #: What networks take where nothing else is drawn: their defaults learn for many seconds.
 FEW_STEPS = {"max_iter": 3, "steps_per_iteration": 4}
-LEFT_ALONE = {"verbose"}  # it only prints
+LEFT_ALONE = {"verbose", "compile"}  # one only prints, the other translates and builds C++ for most of a minute
 REALS = (0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 10.0, 1e3, 1e8, 1e150, 1e300)
 SCALES = (1e-300, 1e-150, 1e-20, 1e-5, 1e5, 1e20, 1e100, 1e150)
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
