@@ -13,7 +13,7 @@ from epicycle.generative._row_form import is_images
 from epicycle.nets.vision import ConvNetClassifier
 from epicycle.nets.vision._images import as_images
 
-FEATURE_DOCS = {
+FEATURE_DOCS: dict[str, str] = {
     "real": "real : array, data frame or images\n    Real rows, which the model was best not fitted to.",
     "drawn": "drawn : array, data frame or images\n    Rows that a model has drawn, in the same form.",
     "features": "features : callable or ConvNetClassifier, optional\n"

@@ -39,10 +39,10 @@ class JointRows(IndexedRows):
 
     def take(self, rows: np.ndarray | slice) -> tuple[torch.Tensor, ...]:
         numbers = np.arange(len(self.columns[0]))[rows]
-        return tuple(torch.from_numpy(self._gathered(column, numbers)) for column in self.columns)
+        return tuple(torch.from_numpy(_rows_of_column(column, numbers)) for column in self.columns)
 
-    @staticmethod
-    def _gathered(column: Any, numbers: np.ndarray) -> np.ndarray:
-        if isinstance(column, np.ndarray):
-            return np.array(column[numbers])
-        return padded([column[i] for i in numbers.tolist()], 0)
+
+def _rows_of_column(column: Any, numbers: np.ndarray) -> np.ndarray:
+    if isinstance(column, np.ndarray):
+        return np.array(column[numbers])
+    return padded([column[i] for i in numbers.tolist()], 0)
