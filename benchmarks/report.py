@@ -26,6 +26,7 @@ epicycle and the best peers, side by side. Each section below is written by the 
     make bench                                   # every task, tables to the terminal
     python -m benchmarks --write                 # the same, and the sections of this file anew
     python -m benchmarks logistic_binary --quick # one task on small data; never written here
+    python -m benchmarks.serve --write           # the load test of epicycle serve: ten minutes
     python -m benchmarks.gpu FOLDER              # the last sections, from figures of the scripts in benchmarks/gpu
 
 Peers come with `pip install "epicycle[bench]"`.
@@ -115,10 +116,11 @@ def _times(value: float) -> str:
 
 
 def update_results(path: Path, sections: Mapping[str, str], order: list[str]) -> None:
-    """Put the sections just made into the file, those of a GPU last; those of other tasks stay as they are."""
+    """Put the sections just made into the file, those that are no tasks last; all others stay as they are."""
     old = dict(re.findall(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->", _read(path), flags=re.DOTALL))
     merged = old | dict(sections)
-    names = [name for name in order if name in merged] + sorted(name for name in merged if name.startswith("gpu_"))
+    names = [name for name in order if name in merged]
+    names += [name for name in sorted(merged) if name == "serve" or name.startswith("gpu_")]
     blocks = [f"<!-- begin {name} -->\n{merged[name]}<!-- end {name} -->\n" for name in names]
     path.write_text("\n".join([INTRODUCTION, *blocks]))
 

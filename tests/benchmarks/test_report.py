@@ -6,7 +6,7 @@ import math
 import fake_benchmarks as fake
 import pytest
 
-from benchmarks import __main__ as cli, machine, report
+from benchmarks import __main__ as cli, machine, report, serve
 from benchmarks.task import Outcome, Target, Task
 from benchmarks.tasks import all_tasks
 
@@ -75,6 +75,16 @@ def test_results_keep_the_sections_of_other_tasks(tmp_path):
     before = path.read_text()
     report.update_results(path, {}, ["b"])
     assert path.read_text() == before
+
+
+def test_the_load_test_of_the_server_has_a_section_that_stays(tmp_path):
+    text = serve.section({"failed requests": "0"}, {"p99 in milliseconds": (25.0, 20.0, False)})
+    assert rows(text)["failed requests"] == ["0"]
+    assert rows(text)["p99 in milliseconds"] == ["at most 20", "25", "**no**"]
+    path = tmp_path / "RESULTS.md"
+    report.update_results(path, {"serve": text, "a": "first\n"}, ["a"])
+    report.update_results(path, {"a": "first again\n"}, ["a"])
+    assert path.read_text().index("first again") < path.read_text().index("## serve: Load test")
 
 
 def test_the_introduction_in_the_repository_is_the_one_of_the_code():
