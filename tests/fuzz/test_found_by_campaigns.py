@@ -577,3 +577,10 @@ def test_products_of_a_process_by_conjugate_gradients_that_overflow_are_refused(
     model = ep.GaussianProcessRegressor(mean="constant", method="cg")
     with pytest.raises(DataError, match="overflow"):
         model.fit(X, y, sample_weight=[1e-300, 1e-300, 1e-300, 0, 1, 1e-300])
+
+
+def test_a_hard_margin_of_no_tolerance_ends():
+    A = np.array([[0.0, 0.0], [1.0, 0.3], [0.2, 1.0]])
+    model = ep.SVC(C=np.inf, tol=1e-300).fit(A, [0, 1, 1])  # the nearest points are exact, the scaled gap is rounding
+    assert model.certificate_.value < 1e-14
+    assert (model.predict(A) == [0, 1, 1]).all()

@@ -25,3 +25,17 @@ def test_chains_beyond_all_memory_are_refused_before_work():
     for n in (10**10, 2**62):
         with pytest.raises(MemoryBudgetError, match=f"n_annealed={n} would need"):
             ep.EnergyBasedModel(max_iter=1, n_annealed=n).fit(X)
+
+
+@pytest.mark.parametrize(
+    "given", [{"hidden_size": 2**62}, {"hidden_size": 2**62, "cell": "gru"}, {"embedding_size": 2**62}]
+)
+def test_layers_beyond_all_memory_are_refused_by_name(given):
+    # torch says it as a TypeError, or a RuntimeError about storage
+    with pytest.raises(MemoryBudgetError, match="CharacterModel: the memory"):
+        ep.CharacterModel(max_iter=1, **given).fit(["abc", "acb"])
+
+
+def test_codes_beyond_all_memory_are_refused_by_name():
+    with pytest.raises(MemoryBudgetError, match="VAE: the memory"):
+        ep.VAE(2**62, max_iter=1).fit(np.random.default_rng(0).normal(size=(20, 3)))

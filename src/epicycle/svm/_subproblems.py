@@ -217,7 +217,10 @@ def _nearest_points(
         found = Decomposition(problem, rows, now, state).run(monitor)
         state = {"b": found.b, "rounds": found.rounds, "steps": found.steps}
         square = float(found.b @ found.f)
-        if found.reason == "diverged" or square <= touching:
+        reason = found.reason
+        if reason == "converged" and found.evidence.violation == found.evidence.gap == 0:
+            reason = "stalled"  # a smaller tolerance finds nothing to do
+        if reason == "diverged" or square <= touching:
             distance = float(np.sqrt(max(square, 0.0)))
             message = (
                 f"no function of this kernel separates the classes: their convex hulls come within {distance:.1e} of "
@@ -228,13 +231,14 @@ def _nearest_points(
         if np.isfinite(factor):
             f = factor * found.f
             evidence = sub.scaled.evidence(b, f, scale)
-            if found.reason != "converged" or limits.met(evidence):
+            met = limits.met(evidence)
+            if met or reason != "converged":
                 norm = factor * float(np.sqrt(square))
                 indefinite = 0.0 if mercer else _indefinite(rows, found.curvature)
-                how = (evidence, found.reason, found.rounds, found.steps, indefinite)
+                how = (evidence, found.reason if met else reason, found.rounds, found.steps, indefinite)
                 return Solved(b, float(evidence.constants[0]), norm, *how, state=found.state)
-        elif found.reason != "converged":
-            how = (found.evidence, found.reason, found.rounds, found.steps, 0.0)
+        elif reason != "converged":
+            how = (found.evidence, reason, found.rounds, found.steps, 0.0)
             return Solved(found.b, 0.0, float(np.sqrt(square)), *how, state=found.state)
         tol = min(0.1 * tol, 0.25 * limits.tol * square)
 

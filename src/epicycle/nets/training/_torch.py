@@ -72,7 +72,12 @@ def deterministic_kernels(wanted: bool) -> Iterator[None]:
 
 
 #: What torch says of memory that the processor does not have, and of sizes beyond all memory.
-_OUT_OF_MEMORY = ("DefaultCPUAllocator", "not enough memory", "Storage size calculation overflowed")
+_OUT_OF_MEMORY = (
+    "DefaultCPUAllocator",
+    "not enough memory",
+    "Storage size calculation overflowed",
+    "Overflow when unpacking",
+)
 
 
 @contextmanager
@@ -82,7 +87,7 @@ def memory_errors_named(name: str) -> Iterator[None]:
 
     try:
         yield
-    except (RuntimeError, MemoryError) as error:
+    except (RuntimeError, MemoryError, TypeError, OverflowError) as error:
         if isinstance(error, EpicycleError):
             raise
         # torch.OutOfMemoryError on a GPU and MemoryError are plain; for others only the text tells
