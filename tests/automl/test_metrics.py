@@ -27,6 +27,7 @@ def test_scores_of_counts_are_scores_of_repeated_rows():
         "roc_auc": metrics.roc_auc_score(y[rows], p),
         "average_precision": metrics.average_precision_score(y[rows], p),
         "log_loss": -metrics.log_loss(y[rows], np.clip(p, 1e-12, 1 - 1e-12)),
+        "brier": -metrics.brier_score_loss(y[rows], p),
     }
     for name, value in expected.items():
         assert_allclose(score_of_counts(name, said, y, np.array([0, 1]), None)(counts), value, rtol=1e-12)
@@ -39,6 +40,15 @@ def test_scores_of_counts_are_scores_of_repeated_rows():
     }
     for name, value in expected.items():
         assert_allclose(score_of_counts(name, said, target, None, None)(counts), value, rtol=1e-10)
+
+
+def test_the_brier_score_of_three_classes_is_the_same_with_and_without_an_interval():
+    rng = np.random.default_rng(4)
+    y, p = rng.integers(0, 3, 200), rng.dirichlet(np.ones(3), 200)
+    found = metric_for("brier", "classification", y).with_bound({"predict_proba": p}, y, None, 0)
+    assert_allclose(found.score, metrics.brier_score_loss(y, p, labels=[0, 1, 2]), rtol=1e-12)
+    assert_allclose(found.score, -score_of_counts("brier", {"predict_proba": p}, y, np.arange(3))(np.ones(200)))
+    assert 0.5 * found.score < found.lower < found.score < found.upper < 1.5 * found.score
 
 
 @pytest.mark.slow
@@ -61,7 +71,7 @@ def test_bounds_contain_the_score(metric):
     y, said = answers(200, 3)
     found = metric_for(metric, "classification", y).with_bound(said, y, None, 0)
     assert found.lower < found.score < found.upper
-    assert found.method == {"accuracy": "binomial", "brier": "bernstein"}.get(metric, "bootstrap")
+    assert found.method == ("binomial" if metric == "accuracy" else "bootstrap")
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import pytest
 
 import epicycle as ep
 from epicycle.cli import main
+from epicycle.report._wording import next_steps
 
 FILES = ["metrics.json", "model.epi", "predictions.csv", "report.html", "report.json", "search.jsonl", "train.py"]
 
@@ -58,6 +59,9 @@ def test_train_writes_the_folder_and_says_what_leads(trained, capsys):
     twin = json.loads((out / "report.json").read_text())
     assert twin["test"]["score"] == json.loads((out / "metrics.json").read_text())["test"]["score"]
     assert {"confusion", "calibration", "roc", "search"} <= set(twin["curves"])
+    # The next steps of the terminal are those of the page.
+    said_steps = [line.removeprefix("  - ") for line in said.splitlines() if line.startswith("  - ")]
+    assert said_steps == next_steps({**twin, "warnings": []})
 
 
 def test_json_is_all_that_is_printed(trained, capsys):

@@ -375,6 +375,39 @@ def test_only_what_was_scored_is_ranked_and_counted():
     assert board.index(">c<") < board.index(">b<")
 
 
+def test_models_with_more_rows_than_the_chosen_one_have_no_rank_beside_it():
+    rows = [
+        {"name": "a", "method": "A", "score_mean": 0.8, "rows": 100, "n_folds": 2, "status": "chosen"},
+        {"name": "b", "method": "B", "score_mean": 0.7, "rows": 900, "n_folds": 5, "status": "finished"},
+        {"name": "c", "method": "C", "score_mean": 0.6, "rows": 100, "n_folds": 2, "status": "behind"},
+    ]
+    page = report.html({"leaderboard": rows, "best": "a"})
+    board = page[page.index('id="models"') :]
+    assert board.index(">a<") < board.index(">c<") < board.index(">b<")
+    assert '<td class="n">2</td><td>c' in board
+    assert '<td class="n"></td><td>b' in board
+
+
+def test_a_page_says_nothing_of_the_folder_of_its_table():
+    page = report.html({"reproduce": "import sys\n\nDATA = ['/home/me/a.csv', '/home/me/b.csv']\n"})
+    assert "/home/me" not in page
+    assert "a.csv" in page
+    assert "b.csv" in page
+    page = report.html({"reproduce": "DATA = '/home/me/f.db::select a/b from t'"})
+    assert "/home/me" not in page
+    assert "f.db::select a/b from t" in page
+
+
+def test_columns_of_numbers_have_the_decimals_that_they_need():
+    table = {"hum": [0.87, 0.9, 1], "year": [2011, 2012, 1998], "rows": [14, 16_454, 7], "loss": [0.00123, 12_345.6, 7]}
+    page = report.html({"worst_rows": table})
+    cells = [row.split("</td>")[0] for row in page.split('<td class="n">')[1:]]
+    assert cells[0::4] == ["0.87", "0.90", "1.00"]
+    assert cells[1::4] == ["2011", "2012", "1998"]
+    assert cells[2::4] == ["14", "16,454", "7"]
+    assert cells[3::4] == ["0.001230", "12,346", "7"]
+
+
 def test_numbers_are_written_as_people_write_them():
     from epicycle.report._plain import brief
 

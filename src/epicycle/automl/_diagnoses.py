@@ -305,10 +305,12 @@ class Diagnoses:
 
         self.attempt("ablation", most, work)
 
-    def run_optimizer_or_objective(self, linear: Candidate | None, other: Candidate | None) -> None:
-        """Whether the best linear model is limited by its optimiser or by its objective."""
-        if linear is None or other is None:
-            self.found.skipped["optimizer_or_objective"] = "not needed: no linear model to compare with"
+    def run_optimizer_or_objective(self, chosen: Candidate, other: Candidate | None) -> None:
+        """Whether a chosen linear model is limited by its optimiser or by its objective, beside another method."""
+        # Kernel machines and neighbours use the linear form too, but their time grows faster than the rows.
+        if chosen.family.form != "linear" or chosen.family.grows != 1 or other is None:
+            why = "no other method was scored" if other is None else "the chosen model is not a linear one"
+            self.found.skipped["optimizer_or_objective"] = f"not needed: {why}"
             return
         most = min(self.affordable(4.0, 0.5, 10_000), self.raw.num_rows)
 
@@ -322,7 +324,7 @@ class Diagnoses:
                 parts, 3, classifier=classes, ordered=self.evaluation.facts.ordered, seed=self.evaluation.seed
             )[-1]
             models = [
-                self._table_model(one, len(train)).fit(table.take(pa.array(train)), y[train]) for one in (linear, other)
+                self._table_model(one, len(train)).fit(table.take(pa.array(train)), y[train]) for one in (chosen, other)
             ]
             found = optimizer_or_objective(
                 models[0],
@@ -330,11 +332,11 @@ class Diagnoses:
                 table.take(pa.array(test)),
                 y[test],
                 scoring=self.evaluation.metric.scoring_argument,
-                names=(linear.family.name, other.family.name),
+                names=(chosen.family.name, other.family.name),
                 random_state=self.evaluation.seed,
             )
             if found.kind == "neither":  # there is no shortfall to explain
-                self.found.skipped[slot] = "not needed: the linear model is not clearly behind"
+                self.found.skipped[slot] = "not needed: the chosen model is not clearly behind another"
                 return None
             return found
 

@@ -272,7 +272,7 @@ class Evaluation:
             ended = getattr(innermost(model), "converged_", True)
             if time.perf_counter() - began >= limit and not ended and not trees_of(model) and not partial:
                 # Stopped early, and the time of a refit is unknown. An ensemble is refitted with the trees it has.
-                raise RuntimeError("the fit did not end within its time limit")
+                raise OutOfTimeError("the fit did not end within its time limit")
             responses = responses_of(model, self.features(candidate.family.form, test), self.metric.classes)
             score = self.metric.score(responses, self.y[test], None if self.weight is None else self.weight[test])
         except OutOfTimeError:

@@ -499,11 +499,8 @@ class Job:
             diagnoses.run_threshold(entry)
         diagnoses.run_bias_variance(run.model_, entry)
         diagnoses.run_explanations(run.model_, self.parts.test, self.parts.y_test, self.parts.rows_test)
-        ranked = [e.candidate for e in search.ranked()]
-        # Kernel machines and neighbours use the linear form too, but their time grows faster than the rows.
-        linear = next((c for c in ranked if c.family.form == "linear" and c.family.grows == 1), None)
-        other = next((c for c in ranked if linear is not None and c.family is not linear.family), None)
-        diagnoses.run_optimizer_or_objective(linear, other)
+        others = (e.candidate for e in search.ranked() if e.candidate.family is not entry.candidate.family)
+        diagnoses.run_optimizer_or_objective(entry.candidate, next(others, None))
         diagnoses.run_ablation()
         found = diagnoses.found
         run.findings, run.skipped = found.findings, found.skipped

@@ -19,15 +19,38 @@ _MOST = 200
 
 
 def leaderboard(entries: Sequence[Entry], winner: Entry, final: Candidate, metric: Metric) -> list[dict[str, Any]]:
-    """Rows of the leaderboard: the winner as it was refitted, then the other candidates from best to worst."""
-    tried = sorted((entry for entry in entries if entry.results), key=lambda entry: (entry is not winner, entry.rank()))
-    ordered = [*tried, *(entry for entry in entries if not entry.results)][:_MOST]
-    return [_row(entry, final if entry is winner else entry.candidate, metric) for entry in ordered]
+    """Rows of the leaderboard: the winner as it was refitted, then the other candidates from best to worst.
+
+    Candidates that were scored on the rows and folds of the winner come first, with their scores on these; the others
+    follow by the rows and folds that they have.
+    """
+    rows = winner.most_rows()
+    folds = winner.folds(rows)
+
+    def place(entry: Entry) -> tuple[Any, ...]:
+        if entry is winner:
+            return (0,)
+        return (1, -entry.mean(rows, folds)) if comparable(entry) else (2, *entry.rank())
+
+    def comparable(entry: Entry) -> bool:
+        return all((rows, fold) in entry.results for fold in folds)
+
+    tried = sorted((entry for entry in entries if entry.results), key=place)
+    found = [
+        _row(
+            entry,
+            final if entry is winner else entry.candidate,
+            metric,
+            *((rows, folds) if comparable(entry) else (entry.most_rows(), entry.folds(entry.most_rows()))),
+        )
+        for entry in tried
+    ]
+    found += [_row(entry, entry.candidate, metric, 0, []) for entry in entries if not entry.results]
+    return found[:_MOST]
 
 
-def _row(entry: Entry, candidate: Candidate, metric: Metric) -> dict[str, Any]:
-    rows = entry.most_rows()
-    scores = entry.scores(rows)
+def _row(entry: Entry, candidate: Candidate, metric: Metric, rows: int, folds: Sequence[int]) -> dict[str, Any]:
+    scores = entry.scores(rows, folds)
     finite = scores[np.isfinite(scores)]
     return {
         "name": candidate.name,

@@ -135,17 +135,11 @@ class Metric:
         level: float = 0.95,
         seconds: float = 1.0,
     ) -> TestScore:
-        """The score and its interval: exact for accuracy, empirical Bernstein for the Brier score, else the bootstrap.
+        """The score and its interval: exact for accuracy, else the bootstrap.
 
         The bootstrap takes fewer draws where they need more than `seconds`.
         """
         n = len(y)
-        if self.name == "brier" and weight is None and self.classes is not None:
-            # Half of the sum over classes, between 0 and 1 as the empirical Bernstein bound needs it.
-            truth = (np.asarray(self.classes)[None, :] == y[:, None]).astype(float)
-            losses = ((responses["predict_proba"] - truth) ** 2).sum(axis=1) / 2  # between 0 and 1
-            bound = test_bound(losses, sides=2, level=level)
-            return TestScore(bound.estimate, bound.lower, bound.upper, level, bound.method, n, self.name)
         score = self.score(responses, y, weight)
         if self.name == "accuracy" and weight is None:
             # Clopper and Pearson: the number of errors is binomial.

@@ -91,7 +91,10 @@ def curves_of(
         elif p is not None:
             # With more classes: calibration of the largest probability.
             right, sure = np.asarray(classes)[p.argmax(axis=1)] == y, p.max(axis=1)
-            made["calibration"] = lambda: report.curves.calibration(right, sure, sample_weight=weight)
+            made["calibration"] = lambda: {
+                **report.curves.calibration(right, sure, sample_weight=weight),
+                "of": "largest",
+            }
     found = {}
     for name, make in made.items():
         try:

@@ -23,7 +23,7 @@ from epicycle.cli._report import files_of, report_files
 from epicycle.core._exceptions import DataFileError, EpicycleError, ParameterError
 from epicycle.plot import short
 from epicycle.report._plain import plain
-from epicycle.report._wording import interval_words, restriction_words
+from epicycle.report._wording import interval_words, next_steps, restriction_words
 
 #: Data set and seconds of the demo, and the default time limit.
 DEMO, DEMO_SECONDS, SECONDS = "breast_cancer", 10.0, 60.0
@@ -183,10 +183,10 @@ def print_run(run: TrainingRun, folder: Path) -> None:
         say(f"  {run.certificate.meaning}")
     if run.restriction is not None:
         say(restriction_words(run.restriction, run.leaderboard[0]["method"]))
-    steps = list(dict.fromkeys(step for finding in run.findings.values() for step in finding.next_steps[:2]))
-    if steps:
+    # Those of the page; its warnings were printed when they came up.
+    if steps := next_steps({**run.record(), "warnings": []}):
         say("next steps:")
-        for step in steps[:6]:
+        for step in steps:
             say(f"  - {step}")
     say(f"{run.seconds:.1f} s; written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
 

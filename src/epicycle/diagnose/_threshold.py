@@ -330,6 +330,7 @@ def _chosen(
     rows |= {"share_positive": (tp + fp) / w.sum(), name: sign * value}
     columns: dict[str, Any] = {"point": list(points)}
     columns |= {column: values[list(points.values())] for column, values in rows.items()}
+    columns["threshold"][1] = default  # the score next to it has the same confusion counts
     shown, at_default = (f"{sign * value[point]:.{digits}g}" for point in (at, usual))
     verdict = (
         f"Threshold {thresholds[at]:.4g}: precision {np.nan_to_num(precision[at]):.3g}, recall {recall[at]:.3g}, "

@@ -27,8 +27,9 @@ def calibration(curve: dict[str, Any]) -> Html | None:
     low, high, n = (numbers(curve.get(key)) for key in ("lower", "upper", "counts"))
     if not any(a is not None and b is not None for a, b in zip(x, y, strict=False)):
         return None
+    largest = curve.get("of") == "largest"
     canvas = Canvas((0, 1), (0, 1))
-    canvas.axes("predicted probability", "observed share")
+    canvas.axes("largest probability of a row" if largest else "predicted probability", "observed share")
     canvas.line([0, 1], [0, 1], "grey", kind="dash")
     canvas.whiskers(x, low, high, "blue")
     canvas.line(x, y, "blue")
@@ -42,8 +43,8 @@ def calibration(curve: dict[str, Any]) -> Html | None:
         canvas,
         "calibration",
         "Calibration",
-        "On the dashed line, of the rows that get 70% seven in ten are positive. Below it the model is over"
-        "confident. Each dot is one bin of rows, with its 95% interval.",
+        f"On the dashed line, of the rows that get 70% seven in ten are {'right' if largest else 'positive'}. Below it "
+        "the model is overconfident. Each dot is one bin of rows, with its 95% interval.",
         description=f"Calibration curve with {len(x)} bins: {'; '.join(titles[:10])}.",
         keys=[("blue", "model"), ("grey dash", "perfectly calibrated")],
     )

@@ -177,14 +177,8 @@ def _tiles(record: dict[str, Any]) -> Html | None:
             tiles.append(_tile("Baseline", shown(base, 3), "on the same rows"))
     rows = items(record.get("leaderboard"))
     if (at := best_row(record)) is not None:
-        tried = max(len(scored(rows)), 1)
-        tiles.append(
-            _tile(
-                "Best of",
-                f"{tried:,} model{'s' if tried != 1 else ''}",
-                text(model_name(mapping(rows[at])), 36),
-            )
-        )
+        tried, name = len(scored(rows)), text(model_name(mapping(rows[at])), 36)
+        tiles.append(_tile("Best of", f"{tried:,} models", name) if tried > 1 else _tile("Models", "1", name))
     if data.get("rows") is not None:
         wide = f"{whole(data['columns'])} columns" if data.get("columns") is not None else ""
         tiles.append(_tile("Rows", whole(data["rows"]), wide))

@@ -131,6 +131,9 @@ def _plan(plan: Any) -> Html | None:
 
 Section = Callable[[dict[str, Any]], Html | None]
 _LEADERBOARD, _SCRIPT, _SETTINGS = 15, 40_000, 40
+#: The table of a script, and its folder: a page that is passed on says nothing of the machine that it was made on.
+_TABLE = re.compile(r"^DATA = .*$", re.MULTILINE)
+_FOLDER = re.compile(r"(?<=['\"])(?:(?!::)[^'\"])*[/\\](?=[^'\"/\\]*(?:::[^'\"]*)?['\"])")
 _INTERRUPTED = "An interrupt ended the search before its time."
 
 
@@ -168,9 +171,10 @@ def models(record: dict[str, Any]) -> Html | None:
         return number(row.get("rows")) or 0.0, number(row.get("n_folds")) or 0.0
 
     def place(i: int) -> tuple[Any, ...]:
-        """The best first; then by the rows and folds of the score, so that neighbours can be compared."""
+        """The best first, then those with its rows and folds, so that neighbours can be compared."""
         score = number(rows[i].get("score_mean"))
-        return (i != best, score is None, *(-n for n in size_of(rows[i])), sign * (score or 0.0), i)
+        other = best is not None and size_of(rows[i]) != size_of(rows[best])
+        return (i != best, score is None, other, *(-n for n in size_of(rows[i])), sign * (score or 0.0), i)
 
     known = [i for i in range(len(rows)) if number(rows[i].get("score_mean")) is not None]
     order = sorted(known or range(len(rows)), key=place)
@@ -187,13 +191,13 @@ def models(record: dict[str, Any]) -> Html | None:
     with_status = any(text(rows[i].get("status") or "done", 40) not in ("done", "ok", "finished") for i in kept)
     lines: list[list[Child]] = []
     span = _score_span(rows, kept, base)
-    preliminary = [size_of(rows[i]) < size_of(rows[kept[0]]) for i in kept]
+    apart = [size_of(rows[i]) != size_of(rows[kept[0]]) for i in kept]
     for rank, i in enumerate(kept):
         row = rows[i]
         listed = text(row.get("params"), 200) if row.get("params") else ""
         params = tag("small", clipped(listed, 90), class_="params") if listed else None
         line: list[Child] = [
-            "" if preliminary[rank] else f"{rank + 1}",
+            "" if apart[rank] else f"{rank + 1}",
             joined(clipped(model_name(row), 48), params),
             shown(row.get("score_mean")),
             shown(row.get("score_se"), 2),
@@ -212,8 +216,8 @@ def models(record: dict[str, Any]) -> Html | None:
     if base is not None:
         name = f" ({text(baseline['name'], 60)})" if baseline.get("name") else ""
         caption += f" The vertical line is the baseline{name}, {shown(base)}."
-    if any(preliminary):
-        caption += " Models without a number were dropped after fewer rows or folds, by a score that is preliminary."
+    if any(apart):
+        caption += " Models without a number have a score of other rows or folds, which compares with no other."
     chosen = text(mapping(rows[best]).get("method") or model_name(mapping(rows[best])), 60) if best is not None else ""
     cost = restriction_words(mapping(record.get("restriction")), chosen)
     return _all(
@@ -389,7 +393,7 @@ def importances(record: dict[str, Any]) -> Html | None:
     entries = _ranked((row.get("name"), row.get("mean"), row.get("se")) for row in rows)
     first = bars.in_rows(
         "importances",
-        "Importance of the columns",
+        "By shuffling",
         "Loss of score when the values of a column are shuffled. Whiskers are two standard errors.",
         entries,
         axis=f"{label} lost",
@@ -467,6 +471,7 @@ def reproduce(record: dict[str, Any]) -> Html | None:
             if len(script) <= _SCRIPT
             else script[:_SCRIPT] + "\n# ... shortened here; the JSON file has all of it"
         )
+        shown_text = _TABLE.sub(lambda line: _FOLDER.sub("", line[0]), shown_text, count=1)
         code = tag("code", text(shown_text, _SCRIPT + 100))
         parts += [_lead("This script fits the same model, bit for bit."), tag("pre", code, tabindex="0")]
     if environment:
@@ -521,7 +526,7 @@ SECTIONS: tuple[tuple[str, str, str, Section], ...] = (
     ("groups", "Groups", "Rates by group", scores.groups),
     ("proof", "Certificate", "Certificate of the fit", proof),
     ("limits", "Diagnoses", "Diagnoses", limits),
-    ("earned", "Importances", "Importances and ablation", importances),
+    ("earned", "Importances", "Importance of the columns", importances),
     ("learnt", "Explanations", "What the model has learnt", learnt.explanations),
     ("fails", "Errors", "Where the errors are", errors),
     ("threshold", "Threshold", "Threshold", threshold),

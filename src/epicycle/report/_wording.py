@@ -265,10 +265,24 @@ def found_table(finding: dict[str, Any], *, folded: str = "") -> Html | None:
         for j, values in enumerate(columns.values())
         if any(number(v) is not None for v in values) and not any(isinstance(v, str) for v in values)
     ]
-    rows = [[_cell(values[i] if i < len(values) else None) for values in columns.values()] for i in range(kept)]
+    written = [_column(values[:kept]) for values in columns.values()]
+    rows = [[cells[i] if i < len(cells) else _cell(None) for cells in written] for i in range(kept)]
     heads = [_HEADS.get(name, text(name, 40).replace("_", " ")) for name in columns]
     inner = joined(table(heads, rows, numeric=numeric, label=folded or "numbers", class_="fit"), more(n - kept, "rows"))
     return tag("details", tag("summary", folded), inner) if folded else inner
+
+
+def _column(values: list[Any]) -> list[Html]:
+    """The cells of a column: numbers with the same decimals, as few as they need, unless their sizes differ much."""
+    found = [value for v in values if (value := number(v)) is not None]
+    if found and all(value.is_integer() and 1500 <= value <= 2100 for value in found):  # years
+        return [_cell(v) if number(v) is None else joined(f"{v:.0f}") for v in values]
+    short = [brief(value) for value in found]
+    places = max((len(words.partition(".")[2]) for words in short), default=0)
+    # More than six digits for one of them would be longer than each with four.
+    if any("e" in words for words in short) or places + len(f"{max(map(abs, found), default=0):.0f}") > 6:
+        return [_cell(value) for value in values]
+    return [_cell(v) if (value := number(v)) is None else joined(f"{value:,.{places}f}") for v in values]
 
 
 def _cell(value: Any) -> Html:

@@ -120,8 +120,12 @@ class FindingRecord(TypedDict, total=False):
 
 
 class CalibrationCurve(TypedDict, total=False):
-    """Predicted probabilities against observed shares, by bin."""
+    """Predicted probabilities against observed shares, by bin.
 
+    `of` is "largest" where they are those of the most probable class, of three or more.
+    """
+
+    of: str
     predicted: Numbers
     observed: Numbers
     lower: Numbers

@@ -67,6 +67,10 @@ def score_of_counts(
         tiny = np.finfo(p.dtype).eps  # as scikit-learn clips
         loss = -np.log(np.clip(p[np.arange(len(y)), np.searchsorted(classes, y)], tiny, 1 - tiny))
         return lambda c: -float((c * v) @ loss / (c @ v))
+    if name == "brier":
+        squares = ((p - (np.asarray(classes)[None, :] == y[:, None])) ** 2).sum(axis=1)
+        square = squares / 2 if len(classes) == 2 else squares  # as scikit-learn has it: the square of one class of two
+        return lambda c: -float((c * v) @ square / (c @ v))
     if name in ("roc_auc", "average_precision") and len(classes) == 2:
         return _area_under_curve(name, p[:, 1], y == classes[1], v)
     return None

@@ -222,8 +222,10 @@ def worst_rows(explained: Explained, rows_in_file: np.ndarray, names: Sequence[s
         "target": [_plain(value) for value in explained.y[worst]],
         "prediction": [_plain(value) for value in predicted],
     }
-    for name in [name for name in names if name in some.column_names][:_VALUES]:
-        found[name] = [value if isinstance(value, int | float) else _shown(value) for value in some[name].to_pylist()]
+    kept = [name for name in names if name in some.column_names][:_VALUES]
+    most = 40 if len(kept) > 1 else 120  # a table of texts alone has room
+    for name in kept:
+        found[name] = [v if isinstance(v, int | float) else _shown(v, most) for v in some[name].to_pylist()]
     return found
 
 
@@ -231,14 +233,15 @@ def _of_label(explained: Explained, label: Any) -> Callable[[pa.Table], np.ndarr
     return lambda table: explained.predict(table, label)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, most: int = 40) -> str:
     if value is None:
         return "missing"
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1e4 or not value.is_integer() else f"{value:,.0f}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    return str(value)[:40]
+    words = str(value)
+    return words if len(words) <= most else f"{words[: most - 3].rstrip()}..."
 
 
 def _plain(value: Any) -> Any:
