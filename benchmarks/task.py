@@ -130,6 +130,8 @@ class Task:
         Seconds that one call may take.
     memory : bool
         Whether peak memory means something here.
+    defined_in : str
+        The module that defines the task, where that is not the one of `make`.
     """
 
     name: str
@@ -142,11 +144,12 @@ class Task:
     targets: tuple[Target, ...] = ()
     cap: float = 120.0
     memory: bool = True
+    defined_in: str = ""
 
     @property
     def module(self) -> str:
-        """The module that defines the task: its data maker lives there."""
-        return self.make.__module__
+        """The module that defines the task."""
+        return self.defined_in or self.make.__module__
 
     def implementation(self, name: str) -> Implementation:
         return next(i for i in self.implementations if i.name == name)

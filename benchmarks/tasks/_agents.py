@@ -85,7 +85,7 @@ def agent_task(
         return found
 
     def mean_return(outcomes: Mapping[str, Outcome]) -> float:
-        return outcomes["epicycle"].quality["return"]
+        return outcomes["epicycle"].quality.get("return", float("nan"))
 
     def steps_a_second(outcomes: Mapping[str, Outcome]) -> float:
         return 5 * steps / outcomes["epicycle"].median
@@ -109,4 +109,7 @@ nobody learnt from, with an interval for what other seeds would give.""",
             Target("mean return", mean_return, at_least=aim),
             Target("steps a second", steps_a_second, at_least=0.0),
         ),
+        cap=1800.0,
+        memory=False,
+        defined_in=ours.__module__,
     )
