@@ -16,6 +16,7 @@ from sklearn.decomposition import PCA, FactorAnalysis
 
 import epicycle as ep
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
+from epicycle.generative.autoencoders._decoder_module import factor_of_sum
 from epicycle.nets.training._batches import MiniBatch
 
 DIGITS, NAMES = load_digits().images / 16, load_digits().target
@@ -133,7 +134,20 @@ def test_gradients_are_those_of_differences(conditional):
     u, labels = module.scale(batch.inputs[0]), batch.target
     z = torch.from_numpy(rng.normal(size=(6, 2))).requires_grad_(True)
     (slope,) = torch.autograd.grad(module.log_joint(u, z, labels).sum(), z)
-    assert_allclose(module._slope_and_curvature(u, z.detach(), labels)[0].detach(), slope, atol=1e-10)
+    assert_allclose(module._slope_and_jacobian(u, z.detach(), labels)[0].detach(), slope, atol=1e-10)
+
+
+def test_factors_where_squares_leave_no_digit_of_the_ridge():
+    torch.manual_seed(0)
+    J, ridge = torch.randn(5, 7, 3, dtype=torch.float64), torch.rand(5, dtype=torch.float64) + 0.1
+    L = factor_of_sum(J, ridge)
+    assert_allclose(L @ L.mT, J.mT @ J + ridge[:, None, None] * torch.eye(3), atol=1e-13)
+    for size in (1e9, 1e24):  # the squares of one do not fit into float32
+        J = size * torch.randn(3, 9, 1).expand(3, 9, 4)  # equal columns
+        L = factor_of_sum(J, torch.ones(3)).double()
+        expected = J.double().mT @ J.double()
+        assert_allclose(L @ L.mT / expected.max(), expected / expected.max(), atol=1e-6)
+        assert (L.diagonal(dim1=1, dim2=2) >= 1).all()
 
 
 def test_a_curve_is_followed_better_than_by_a_plane():

@@ -31,6 +31,24 @@ _POOL, _SEARCH = 512, 100
 _DAMPING, _LESS, _MORE, _ENDS = 1.0, 0.2, 4.0, (1e-12, 1e12)
 
 
+def factor_of_sum(J: torch.Tensor, ridge: torch.Tensor) -> torch.Tensor:
+    """The lower L of each row with L L' = J'J + ridge I, for J of shape (n, p, k) and ridge of shape (n,).
+
+    Where the squares of J leave no digit of the ridge, L is the triangular factor of J above sqrt(ridge) I itself. Its
+    diagonal is the distance of each column from those before it, so at least sqrt(ridge).
+    """
+    eye = torch.eye(J.shape[2]).to(J)
+    L, failed = torch.linalg.cholesky_ex(J.mT @ J + ridge[:, None, None] * eye)
+    worst = (failed > 0) | ~L.flatten(1).isfinite().all(dim=1)
+    if worst.any():
+        root = ridge[worst].sqrt()[:, None]
+        R = torch.linalg.qr(torch.cat([J[worst], root[:, :, None] * eye], dim=1), mode="r")[1]
+        diagonal = R.diagonal(dim1=1, dim2=2)
+        R = torch.where(diagonal < 0, -1.0, 1.0)[:, :, None] * R
+        L[worst] = (R + torch.diag_embed(torch.maximum(diagonal.abs(), root) - diagonal.abs())).mT
+    return L
+
+
 class DecoderModule(nn.Module):  # type: ignore[misc]
     """Decoder, noise, and the codes of the rows of the fit.
 
@@ -83,12 +101,11 @@ class DecoderModule(nn.Module):  # type: ignore[misc]
         z = self._starts(u, labels)
         value = self.log_joint(u, z, labels)
         damping = torch.full_like(value, _DAMPING)
-        eye = torch.eye(self.n_codes).to(z)
         precision_of_step = math.sqrt(torch.finfo(z.dtype).eps)
         active = torch.ones_like(value, dtype=torch.bool)  # rows stop on their own, whatever the others do
-        slope, H = self._slope_and_curvature(u, z, labels)
+        slope, J = self._slope_and_jacobian(u, z, labels)
         for _ in range(_SEARCH):
-            step = torch.linalg.solve(H + damping[:, None, None] * eye, slope)
+            step = torch.cholesky_solve(slope[:, :, None], factor_of_sum(J, 1.0 + damping))[:, :, 0]
             new = torch.where(active[:, None], z + step, z)
             new_value = self.log_joint(u, new, labels)
             better = active & (new_value >= value)
@@ -98,13 +115,13 @@ class DecoderModule(nn.Module):  # type: ignore[misc]
             active = active & ~small
             if not active.any():
                 break
-            slope, H = self._slope_and_curvature(u, z, labels)
-        return z, torch.linalg.cholesky(self._slope_and_curvature(u, z, labels)[1])
+            slope, J = self._slope_and_jacobian(u, z, labels)
+        return z, factor_of_sum(self._slope_and_jacobian(u, z, labels)[1], torch.ones_like(damping))
 
-    def _slope_and_curvature(
+    def _slope_and_jacobian(
         self, u: torch.Tensor, z: torch.Tensor, labels: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """(gradient of log p(x, z), J'J / s^2 + I) in z."""
+        """(gradient of log p(x, z) in z, J / s of shape (n, p, n_codes))."""
         weight = torch.where(u.isnan(), 0.0, torch.exp(-self.log_noise_of_rows()))
         with torch.enable_grad():
             at = z.detach().requires_grad_()
@@ -114,7 +131,7 @@ class DecoderModule(nn.Module):  # type: ignore[misc]
             columns = [torch.autograd.grad(slopes[:, j].sum(), v, retain_graph=True)[0] for j in range(self.n_codes)]
         J = torch.stack([(column * weight).flatten(1) for column in columns], dim=2)  # (n, p, k), in units of s
         r = ((u.nan_to_num() - found.detach()) * weight).flatten(1)
-        return (J * r[:, :, None]).sum(1) - z, J.transpose(1, 2) @ J + torch.eye(self.n_codes).to(z)
+        return (J * r[:, :, None]).sum(1) - z, J
 
     def _starts(self, u: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
         """For every row the likeliest code among zero and draws from the prior."""
