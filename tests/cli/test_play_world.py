@@ -180,16 +180,15 @@ def test_slippery_ice_has_arrows_too(tmp_path):
             assert row["action"] == "WSEN"[agent.act(s)]  # as Gymnasium numbers them
 
 
-def test_long_animations_are_thinned(monkeypatch):
+def test_long_animations_are_thinned():
     from PIL import Image
 
-    from epicycle.cli.play import _episode
+    from epicycle.rl._video import animation
 
-    monkeypatch.setattr(_episode, "_BYTES", 100_000)
     rng = np.random.default_rng(0)
     noise = [rng.integers(256, size=(100, 150, 3), dtype=np.uint8) for _ in range(24)]  # cannot be compressed
-    made = _episode.animation(noise, 50.0)
-    assert len(made) <= _episode._BYTES
+    made = animation(noise, 50.0, largest=100_000)
+    assert len(made) <= 100_000
     with Image.open(io.BytesIO(made)) as image:
         assert 4 <= image.n_frames < 24
         assert image.info["duration"] > 50

@@ -197,12 +197,14 @@ def refused(model, arguments, error, words):
     parameters = model.get_params()
     fitted = type(model)().fit(X, target(type(model)))
     before = dict(vars(fitted))
+    usual = fitted.get_params()
     fitted.set_params(**parameters)
     with pytest.raises(error):
         fitted.fit(*arguments)
     assert {k: v for k, v in vars(fitted).items() if k not in parameters} == {
         k: v for k, v in before.items() if k not in parameters
     }
+    fitted.set_params(**usual)  # predictions refuse n_jobs=0, too
     assert fitted.predict(X).shape == (30,)
 
 

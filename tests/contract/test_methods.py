@@ -197,6 +197,8 @@ def result(model, X):
         return model.kneighbors(X)[0]
     if hasattr(model, "score_samples"):
         return model.score_samples(X)
+    if hasattr(model, "sample"):  # a generator draws, and says nothing of a row
+        return model.sample(20, random_state=0)
     model._check_fitted()
     return model.embedding_ if hasattr(model, "embedding_") else model.labels_  # of the rows of the fit alone
 

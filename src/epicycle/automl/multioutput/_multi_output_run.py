@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 @dataclass(repr=False)
 class MultiOutputRun:
-    """Result of :func:`epicycle.training.train_targets`.
+    """Result of :func:`epicycle.automl.train_targets`.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class MultiOutputRun:
         """Write the files of all targets together, and a folder for each, all of them or none.
 
         model.epi holds the models of all targets; predictions.csv has a row for each test row, with two columns for
-        each target. The folder of a target holds what :meth:`TrainingRun.save` writes.
+        each target. The folder of a target holds what :meth:`TrainingRun.save <epicycle.TrainingRun.save>` writes.
         """
         files: dict[str, Callable[[Path], None]] = {
             "model.epi": lambda path: save(self.model_, path),
