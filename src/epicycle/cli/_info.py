@@ -47,8 +47,8 @@ def _print_table(found: list[MethodInfo]) -> None:
     }
     chosen = _columns_that_fit(cells, console.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, least in chosen.items():
-        table.add_column(name, overflow="fold", no_wrap=name == "method", min_width=least)
+    for name, wide in chosen.items():
+        table.add_column(name, overflow="fold", no_wrap=name == "method", width=wide)
     for row in zip(*(cells[name] for name in chosen), strict=True):
         table.add_row(*(Text(cell, style="bold" if i == 0 else "") for i, cell in enumerate(row)))
     console.print(table)
@@ -61,7 +61,11 @@ _SUMMARY, _BETWEEN = 32, 3
 
 
 def _columns_that_fit(cells: dict[str, list[str]], width: int) -> dict[str, int]:
-    """The columns for which there is room without a word being broken, and the width that each needs."""
+    """The columns for which there is room without a word being broken, and their widths.
+
+    Each is as wide as its longest word at least; what is left goes to the columns that are furthest from holding their
+    longest text in one line.
+    """
     least = {
         name: max(len(word) for cell in [name, *column] for word in cell.split()) for name, column in cells.items()
     }
@@ -71,7 +75,14 @@ def _columns_that_fit(cells: dict[str, list[str]], width: int) -> dict[str, int]
     for name in ("certificate", "engines", "solvers"):
         if sum(least[one] + _BETWEEN for one in (*chosen, name)) <= width:
             chosen.add(name)
-    return {name: least[name] for name in cells if name in chosen}
+    widths = {name: least[name] for name in cells if name in chosen}
+    wanted = {name: max(map(len, cells[name])) for name in widths}
+    for _ in range(width - sum(widths.values()) - _BETWEEN * len(widths)):
+        furthest = max(widths, key=lambda name: wanted[name] - widths[name])
+        if wanted[furthest] <= widths[furthest]:
+            break
+        widths[furthest] += 1
+    return widths
 
 
 def print_model(path: Path, *, as_json: bool) -> None:

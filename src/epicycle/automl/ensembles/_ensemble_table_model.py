@@ -44,7 +44,7 @@ class EnsembleTableModel(TableModel):
     >>> members = [ep.TableModel(one, kinds) for one in (ep.LogisticRegression(), ep.KNeighborsClassifier())]
     >>> model = ep.training.EnsembleTableModel(members, [0.7, 0.3]).fit(table)
     >>> print(round(model.score(table), 3))
-    0.98
+    0.967
     """
 
     members: Any

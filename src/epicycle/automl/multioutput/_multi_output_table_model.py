@@ -37,7 +37,7 @@ class MultiOutputTableModel:
     ... }
     >>> both = ep.training.MultiOutputTableModel(models)
     >>> both.predict(table).column_names
-    ['petal length (cm)', 'petal width (cm)']
+    ['petal length', 'petal width']
     """
 
     def __init__(self, models: Mapping[str, TableModel], labels: str | None = None) -> None:

@@ -77,9 +77,9 @@ def train_targets(
     Examples
     --------
     >>> import epicycle as ep
-    >>> run = ep.training.train_targets("iris", ["petal length (cm)", "petal width (cm)"], time=4, models=["ridge"])
+    >>> run = ep.training.train_targets("iris", ["petal length", "petal width"], time=4, models=["ridge"])
     >>> sorted(run.runs), run.model_.predict(ep.training.read_table("iris")).num_columns
-    (['petal length (cm)', 'petal width (cm)'], 2)
+    (['petal length', 'petal width'], 2)
     """
     budget = Budget(check_seconds(time))
     folder = None if out is None else check_folder(out)
