@@ -38,8 +38,6 @@ class GaussianAnomalyDetector(DensityDetector):
         Whether columns are transformed.
     shrinkage : float, default=1e-9
         R becomes ``(1 - shrinkage) R + shrinkage I``, so that columns that follow from others can be inverted.
-    %(contamination)s
-    %(threshold)s
 
     Attributes
     ----------

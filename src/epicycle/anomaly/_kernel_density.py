@@ -46,8 +46,6 @@ class KernelDensityAnomalyDetector(DensityDetector):
         Whether columns are divided by their standard deviations; otherwise by the root of their mean variance.
     rtol : float, default=0
         Allowed relative error of the density; 0 is exact to rounding.
-    %(contamination)s
-    %(threshold)s
 
     Attributes
     ----------

@@ -41,8 +41,6 @@ class MixtureAnomalyDetector(DensityDetector):
         Each component has a covariance of its own, all share one, each has variances only, or a single one.
     reg_covar : float, default=1e-6
         Added to the variances, so that no component shrinks to a point.
-    %(contamination)s
-    %(threshold)s
     tol : float, default=1e-3
         Ends when two steps in a row raise the mean log-likelihood by at most `tol` each.
 

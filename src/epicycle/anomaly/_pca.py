@@ -40,8 +40,6 @@ class PCAAnomalyDetector(DensityDetector):
         Which distances count.
     scale : bool, default=True
         Whether columns are divided by their standard deviations; otherwise by the root of their mean variance.
-    %(contamination)s
-    %(threshold)s
 
     Attributes
     ----------

@@ -56,7 +56,6 @@ class BoundNet(DensityNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: the bound given these labels; by default that of the mixture over all classes.
 
@@ -73,7 +72,6 @@ class BoundNet(DensityNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: the density given these labels; by default that of the mixture over all classes.
         n_importance : int, default=500

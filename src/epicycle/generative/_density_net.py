@@ -27,7 +27,6 @@ class DensityNet(GenerativeNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: the density given these labels; by default that of the mixture over all classes.
 
@@ -54,7 +53,6 @@ class DensityNet(GenerativeNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: labels; ignored otherwise.
 

@@ -91,7 +91,6 @@ def cluster_stability(
         Share of the rows in a subsample.
     n_references : int, default=20
         Data sets without clusters, drawn and clustered for comparison; fewer than 19 leave no p-value of 0.05.
-    %(random_state)s
 
     Returns
     -------

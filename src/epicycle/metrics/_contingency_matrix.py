@@ -37,7 +37,6 @@ def contingency_matrix(
         Whether to return a CSR matrix: tables of many classes and clusters are mostly empty.
     dtype : type, default=int64
         Of the entries; float64 where weights are not whole numbers.
-    %(sample_weight)s
 
     Returns
     -------

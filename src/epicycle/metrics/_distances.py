@@ -130,7 +130,6 @@ def pairwise_distances(
         "euclidean", "manhattan", "chebyshev", "minkowski" (with `p`), "cosine", "mahalanobis" (with `V` or its inverse
         `VI`; by default the covariance of the rows), "hamming", "jaccard", "gower" (:func:`gower_distances`),
         "geodesic" (:func:`geodesic_distances`), the others that scikit-learn knows, or a function of two rows.
-    %(n_jobs)s
     **kwds
         Parameters of the metric.
 

@@ -34,7 +34,6 @@ def geodesic_distances(
         Distance of neighbours, as in :func:`pairwise_distances`.
     rows : array-like of int, optional
         Rows to start from; by default all.
-    %(n_jobs)s
 
     Returns
     -------

@@ -228,7 +228,6 @@ class TreatmentEffect(EffectResults):
         treatment : array-like of shape (n_samples,) or str, optional
             Two values, of which the larger is the treatment, or numbers; the name of a column of a data frame X. By
             default the column `treatment_column` of X.
-        %(sample_weight)s
         """
         study, kept = self._study(X, y, treatment, sample_weight)
         self.method_ = self._chosen(study)

@@ -243,7 +243,6 @@ class AutoEncoder(EncodedNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: labels; ignored otherwise.
 

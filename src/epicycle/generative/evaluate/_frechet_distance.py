@@ -27,12 +27,6 @@ def frechet_distance(real: Any, drawn: Any, *, features: Any = None) -> float:
     of one distribution it is not zero but of the order of the number of features over that of the rows, so compare
     values for the same numbers of rows, and with the distance of two halves of the real rows.
 
-    Parameters
-    ----------
-    %(real)s
-    %(drawn)s
-    %(features)s
-
     Returns
     -------
     float

@@ -113,14 +113,11 @@ def mode_collapse(
 
     Parameters
     ----------
-    %(real)s
-    %(drawn)s
     labels : array of shape (n_real,), optional
         The modes of the real rows; a drawn row belongs to that of the nearest real one. By default regions are found by
         k-means.
     n_regions : int, optional
         Number of regions; by default one for each 25 real rows, 50 at most.
-    %(features)s
     random_state : int, Generator, RandomState or None, default=0
         Of k-means, and of which rows are compared.
 

@@ -73,13 +73,6 @@ def precision_recall(
     Precision is the share of the drawn rows in the place of the real ones, recall that of the real rows in the place of
     the drawn ones. Density and coverage, which single outliers change less, count balls of real rows only.
 
-    Parameters
-    ----------
-    %(real)s
-    %(drawn)s
-    %(n_neighbors)s
-    %(features)s
-
     Returns
     -------
     PrecisionRecall
@@ -125,13 +118,6 @@ def coverage(real: Any, drawn: Any, *, n_neighbors: int = 5, features: Any = Non
     .. math:: 1 - \prod_{i=1}^{k} \frac{n - i}{n + m - i} ,
 
     about :math:`1 - 2^{-k}` for as many of both.
-
-    Parameters
-    ----------
-    %(real)s
-    %(drawn)s
-    %(n_neighbors)s
-    %(features)s
 
     Returns
     -------

@@ -80,13 +80,10 @@ def two_sample_test(
 
     Parameters
     ----------
-    %(real)s
-    %(drawn)s
     classifier : estimator, optional
         With ``fit`` and ``predict_proba`` or ``decision_function``; it is cloned. By default the ratio of the distances
         to the k-th nearest real and drawn row, with k the root of the number of rows and columns in units of their
         standard deviation.
-    %(features)s
     random_state : int, Generator, RandomState or None, default=0
         Which rows are learnt from, and which make a pair.
 
