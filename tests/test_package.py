@@ -51,6 +51,13 @@ def test_every_public_name_resolves():
     assert set(epicycle.__all__) <= set(dir(epicycle))
 
 
+def test_public_names_of_the_first_release_are_there():
+    text = (Path(__file__).parent / "names_of_0_1_0.txt").read_text()
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        module, _, names = entry.partition(":")
+        assert [name for name in names.split() if not hasattr(importlib.import_module(module), name)] == [], module
+
+
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'LinearRegresion'"):
         epicycle.LinearRegresion  # noqa: B018
