@@ -75,7 +75,7 @@ def test_the_joint_gradient_is_the_derivative(ratings):
     coded = Ratings(pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32), value, None, 8, 8)
     penalties = SidePenalty(0.1, 2.0, np.arange(1.0, 9)), SidePenalty(0.1, 2.0, np.arange(2.0, 10))
     for bias, curvature in ((True, None), (False, np.abs(value))):
-        equations = MemoryEquations(coded.grouped(value, curvature), penalties, everywhere=not bias)
+        equations = MemoryEquations(penalties, coded.grouped(value, curvature), everywhere=not bias)
         model = Model(np.random.default_rng(3).normal(size=16 * (2 + bias)), 8, 8, 2, bias)
         assert check_gradient(JointObjective(equations, model), model.flat).holds
 

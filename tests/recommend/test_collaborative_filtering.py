@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import epicycle as ep
-from epicycle.exceptions import ConvergenceError, NotFittedError
+from epicycle.exceptions import ConvergenceError, DataError, NotFittedError
 from epicycle.recommend import CollaborativeFiltering
 
 EVERY = ["als", "gradient", "implicit", "bpr", "content"]
@@ -103,7 +103,29 @@ def test_dask_adds_up_the_normal_equations(ratings, client, monkeypatch):
     assert cluster.recommend(5)[0].tolist() == memory.recommend(5)[0].tolist()
     assert cluster.n_ratings_ == memory.n_ratings_ == np.count_nonzero(weight)
     with pytest.raises(TypeError, match="fitted in memory"):
-        CollaborativeFiltering("implicit").fit(parts)
+        CollaborativeFiltering("bpr").fit(parts)
+
+
+def test_dask_adds_up_implicit_feedback(ratings, client):
+    import dask.dataframe as dd
+
+    pairs, value = ratings
+    pairs, first = np.unique(pairs, axis=0, return_index=True)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "plays": value[first] - 2.0})  # dislikes, too
+    weight = pd.Series(rng.choice([0.0, 0.5, 1.0, 2.0], size=len(frame)))
+    frame.loc[:5, "plays"] = 0.0  # nothing is known of these
+    chosen = CollaborativeFiltering("implicit", n_factors=3, random_state=0, max_iter=3)
+    parts = dd.from_pandas(frame, npartitions=3)
+    with ep.config(on_nonconvergence="ignore"):
+        memory = clone(chosen).fit(frame, sample_weight=weight)
+        cluster = clone(chosen).fit(parts, sample_weight=dd.from_pandas(weight, npartitions=3))
+    assert_allclose(cluster.predict(pairs), memory.predict(pairs), atol=1e-8)
+    assert_allclose(cluster.history_.objective, memory.history_.objective, rtol=1e-8)
+    assert cluster.certificate_.value == pytest.approx(memory.certificate_.value, rel=1e-6)
+    assert cluster.recommend(5)[0].tolist() == memory.recommend(5)[0].tolist()
+    with pytest.raises(DataError, match="one row for each"):
+        clone(chosen).fit(dd.concat([parts, parts.partitions[[0]]]))
 
 
 def test_recommendations_are_the_best_unseen_items(ratings):

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -95,10 +95,31 @@ class Step(NamedTuple):
     value: float
 
 
+@dataclass
 class Equations(ABC):
-    """The regressions of both sides; side 0 are the users, side 1 the items."""
+    """The regressions of both sides; side 0 are the users, side 1 the items.
+
+    everywhere : whether every pair that is not listed counts as an error of weight 1 from 0, as for implicit feedback.
+    constant : what the sums over the listed entries leave out of F.
+    """
 
     penalties: tuple[SidePenalty, SidePenalty]
+    everywhere: bool = field(default=False, kw_only=True)
+    constant: float = field(default=0.0, kw_only=True)
+
+    def _base(self, model: Model, side: int) -> Array:
+        """The quadratic form that all rows of a side have in common."""
+        base, other = self.penalties[side].base(model.k, model.bias), model.side(1 - side)
+        return base + other.T @ other if self.everywhere else base
+
+    def _added(self, model: Model, side: int, loss: float, gradient: Array) -> tuple[float, Array]:
+        """The loss over the listed entries and its gradient with those of the others added."""
+        loss += self.constant
+        if not self.everywhere:
+            return loss, gradient
+        x, other = model.side(side), model.side(1 - side)
+        gram = other.T @ other
+        return loss + 0.5 * float(np.sum(gram * (x.T @ x))), gradient + x @ gram
 
     @abstractmethod
     def half_step(self, model: Model, side: int) -> Step:
@@ -120,15 +141,10 @@ class Equations(ABC):
 class MemoryEquations(Equations):
     """Ratings in memory.
 
-    everywhere : whether every pair that is not listed counts as an error of weight 1 from 0, as for implicit feedback.
-    constant : what the sums over the listed entries leave out of F.
     steps : conjugate gradients in a half-step; 0 solves exactly.
     """
 
     entries: tuple[Entries, Entries]
-    penalties: tuple[SidePenalty, SidePenalty]
-    everywhere: bool = False
-    constant: float = 0.0
     steps: int = 0
     n_jobs: int | None = None
 
@@ -136,10 +152,7 @@ class MemoryEquations(Equations):
         return n_threads(float(len(self.entries[0].at)) * model.d**2, self.n_jobs)
 
     def half_step(self, model: Model, side: int) -> Step:
-        penalty, other = self.penalties[side], model.side(1 - side)
-        base = penalty.base(model.k, model.bias)
-        if self.everywhere:
-            base = base + other.T @ other
+        penalty, other, base = self.penalties[side], model.side(1 - side), self._base(model, side)
         e, vector = self.entries[side], penalty.vector(model.k, model.bias)
         numbers = _native.recommend.half_step(
             e.start,
@@ -163,21 +176,19 @@ class MemoryEquations(Equations):
         losses, gradient = _native.recommend.row_losses(
             e.start, e.at, e.target, e.curvature, other, model.bias, x, self._threads(model)
         )
-        value = float(losses.sum()) + self.constant
-        if self.everywhere:
-            gram = other.T @ other
-            value += 0.5 * float(np.sum(gram * (x.T @ x)))
-            gradient = gradient + x @ gram
-        return value, gradient
+        return self._added(model, side, float(losses.sum()), gradient)
 
 
 @dataclass
 class ClusterEquations(Equations):
-    """Ratings in partitions of Dask: the normal equations of users and items are sums over the partitions."""
+    """Ratings in partitions of Dask: the normal equations of users and items are sums over the partitions.
+
+    read : gives codes, targets and weights of squared errors of a batch, from the batch and `given`.
+    """
 
     data: DaskData
-    offset: Array
-    penalties: tuple[SidePenalty, SidePenalty]
+    read: Callable[[Batch, Any], Listed]
+    given: Any
 
     def _moments(self, model: Model, side: int) -> Array:
         """Second moments of (partner's factors, 1, target) for every row of the side."""
@@ -186,8 +197,8 @@ class ClusterEquations(Equations):
         pieces = []
         for lo in range(0, n, at_once):
             count = min(at_once, n - lo)
-            add = partial(moments, side=side, bias=model.bias, lo=lo, count=count)
-            pieces.append(engine.sum(add, self.data, model.side(1 - side).copy(), self.offset)[0])
+            add = partial(moments, read=self.read, side=side, bias=model.bias, lo=lo, count=count)
+            pieces.append(engine.sum(add, self.data, model.side(1 - side).copy(), self.given)[0])
         M = np.concatenate(pieces)
         lower = np.tril(M)
         full: Array = lower + np.tril(M, -1).transpose(0, 2, 1)
@@ -198,25 +209,77 @@ class ClusterEquations(Equations):
         d, penalty, x = model.d, self.penalties[side], model.side(side)
         A, b, squares = M[:, :d, :d], M[:, :d, d], M[:, d, d]
         diagonal = penalty.scale[:, None, None] * np.diag(penalty.vector(model.k, model.bias))
-        A = A + diagonal + penalty.base(model.k, model.bias)
+        A = A + diagonal + self._base(model, side)
         before = np.einsum("uij,uj->ui", A, x) - b
         x[:] = np.linalg.solve(A, b[..., None])[..., 0]
-        return Step(float(np.sum(b * b)), float(np.sum(before**2)), 0.5 * float(np.sum(squares) - np.sum(b * x)))
+        value = 0.5 * float(np.sum(squares) - np.sum(b * x)) + self.constant
+        return Step(float(np.sum(b * b)), float(np.sum(before**2)), value)
 
     def loss(self, model: Model, side: int) -> tuple[float, Array]:
         M = self._moments(model, side)
         d, x = model.d, model.side(side)
         Ax, b = np.einsum("uij,uj->ui", M[:, :d, :d], x), M[:, :d, d]
-        return 0.5 * float(np.sum(M[:, d, d]) - 2 * np.sum(b * x) + np.sum(Ax * x)), Ax - b
+        loss = 0.5 * float(np.sum(M[:, d, d]) - 2 * np.sum(b * x) + np.sum(Ax * x))
+        return self._added(model, side, loss, Ax - b)
 
 
-def moments(batch: Batch, other: Array, offset: Array, side: int, bias: bool, lo: int, count: int) -> tuple[Array]:
-    """The statistic of :class:`ClusterEquations` for `count` rows from `lo` on."""
+class Listed(NamedTuple):
+    """Listed entries of a batch: codes of users and items, targets, and weights of squared errors or None."""
+
+    user: Array
+    item: Array
+    target: Array
+    weight: Array | None
+
+
+def explicit_entries(batch: Batch, offset: Array) -> Listed:
+    """Ratings about the means of items."""
     user, item, value, weight = batch_codes(batch)
+    return Listed(user, item, value - offset[item], weight)
+
+
+def implicit_entries(batch: Batch, alpha: float) -> Listed:
+    """Feedback by its confidence, as :func:`confidence` has it."""
+    user, item, value, weight = batch_codes(batch)
+    a, target, _ = confidence(value if weight is None else value * weight, alpha)
+    return Listed(user, item, target, a)
+
+
+def left_out(batch: Batch, alpha: float) -> tuple[float]:
+    """The constant of :func:`confidence` as a statistic."""
+    _, _, value, weight = batch_codes(batch)
+    return (confidence(value if weight is None else value * weight, alpha)[2],)
+
+
+def confidence(value: Array, alpha: float) -> tuple[Array, Array, float]:
+    """Weights and targets of the squared errors of implicit feedback, and the constant that they leave out of F.
+
+    c (p - s)^2 = s^2 + a (t - s)^2 + const with c = 1 + a and t = c p / a, where p is 1 for positive ratings. Without
+    a rating a pair is like one that is not listed: a is zero.
+    """
+    a = alpha * np.abs(value)
+    p = (value > 0) & (a > 0)
+    target = np.zeros(len(a))
+    target[p] = (1.0 + a[p]) / a[p]
+    return a, target, -0.5 * float(np.sum(target[p]))
+
+
+def moments(
+    batch: Batch,
+    other: Array,
+    given: Any,
+    read: Callable[[Batch, Any], Listed],
+    side: int,
+    bias: bool,
+    lo: int,
+    count: int,
+) -> tuple[Array]:
+    """The statistic of :class:`ClusterEquations` for `count` rows from `lo` on."""
+    user, item, target, weight = read(batch, given)
     own, at = (user, item) if side == 0 else (item, user)
     D = other.shape[1] + 1
     out = np.zeros((count, D, D))
-    _native.recommend.add_moments(own, at, value - offset[item], weight, other, bias, lo, out)
+    _native.recommend.add_moments(own, at, target, weight, other, bias, lo, out)
     return (out,)
 
 

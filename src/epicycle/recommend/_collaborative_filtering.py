@@ -29,7 +29,11 @@ from epicycle.recommend._alternating import (
     Model,
     SidePenalty,
     alternate,
+    confidence,
+    explicit_entries,
     gradient_certificate,
+    implicit_entries,
+    left_out,
 )
 from epicycle.recommend._coded_table import Side, coded_table
 from epicycle.recommend._factor_model import RANKED, FactorModel
@@ -196,7 +200,7 @@ class CollaborativeFiltering(FactorModel):
         X : array, list, data frame, scan or Dask collection of pairs (user, item), or sparse matrix
             Ids are numbers or text. A table may hold the ratings too, in the column `rating`. The stored entries of
             a sparse matrix are the ratings of the rows (users) for the columns (items). A Dask collection is taken by
-            "als" with Cholesky's factor; its normal equations are added up where the partitions are.
+            "als" and "implicit" with Cholesky's factor; the normal equations are added up where the partitions are.
         y : array-like of shape (n_samples,), optional
             Ratings. Where X has none either, "implicit" and "bpr" take 1.
         item_features, user_features : mapping, data frame or pair (ids, matrix), optional
@@ -296,8 +300,8 @@ class CollaborativeFiltering(FactorModel):
             return solution, model, rated
         target = ratings.value - self.item_mean_[ratings.item]
         equations = MemoryEquations(
-            ratings.grouped(target, ratings.weight),
-            self._penalties(totals),
+            penalties=self._penalties(totals),
+            entries=ratings.grouped(target, ratings.weight),
             steps=int(self.cg_steps) if solver == "cg" else 0,
             n_jobs=self.n_jobs,
         )
@@ -328,18 +332,14 @@ class CollaborativeFiltering(FactorModel):
         )
 
     def _fit_implicit(self, ratings: Ratings, solver: str, seed: int) -> tuple[Solution, Model]:
-        a = float(self.alpha) * np.abs(ratings.value)
-        kept = a > 0  # a pair of no rating is like one that is not listed
+        a, target, constant = confidence(ratings.value, float(self.alpha))
+        kept = a > 0
         listed = Ratings(ratings.user[kept], ratings.item[kept], a[kept], None, ratings.n_users, ratings.n_items)
-        # c (p - s)^2 = s^2 + a (t - s)^2 + const with c = 1 + a and t = c p / a, where p is 1 for positive ratings.
-        a, p = listed.value, ratings.value[kept] > 0
-        c = 1.0 + a
-        target = np.where(p, c / a, 0.0)
         equations = MemoryEquations(
-            listed.grouped(target, a),
-            self._penalties(listed.totals()),
+            penalties=self._penalties(listed.totals()),
+            entries=listed.grouped(target[kept], a[kept]),
             everywhere=True,
-            constant=-0.5 * float(np.sum(c[p] / a[p])),
+            constant=constant,
             steps=int(self.cg_steps) if solver == "cg" else 0,
             n_jobs=self.n_jobs,
         )
@@ -403,10 +403,29 @@ class CollaborativeFiltering(FactorModel):
         pairs = Ratings((key // m).astype(np.int32), (key % m).astype(np.int32), rows[:, 1], None, n, m)
         self._seen_start_, self._seen_items_ = pairs.seen()
         self.n_ratings_ = int(count)
-        equations = ClusterEquations(data, self.item_mean_, self._penalties((users, items)))
-        # sum w (r - m)^2 = sum w r^2 - 2 sum w r m + sum w m^2
-        spread = float(squares - 2 * sums @ self.item_mean_ + items @ self.item_mean_**2) / float(items.sum())
-        model = self._start(seed, np.sqrt(max(spread, 0.0)))
+        if self.method == "implicit":
+            if len(np.unique(key)) < len(key):
+                raise DataError(
+                    "X: a pair of user and item has several rows, whose feedback would have to be added up across "
+                    "partitions; expected one row for each: X.groupby([user, item]).sum().reset_index()"
+                )
+            alpha = float(self.alpha)
+            equations = ClusterEquations(
+                penalties=self._penalties((users, items)),
+                data=data,
+                read=implicit_entries,
+                given=alpha,
+                everywhere=True,
+                constant=float(engine.sum(left_out, data, alpha)[0]),
+            )
+            model = self._start(seed, 0.1)
+        else:
+            equations = ClusterEquations(
+                penalties=self._penalties((users, items)), data=data, read=explicit_entries, given=self.item_mean_
+            )
+            # sum w (r - m)^2 = sum w r^2 - 2 sum w r m + sum w m^2
+            spread = float(squares - 2 * sums @ self.item_mean_ + items @ self.item_mean_**2) / float(items.sum())
+            model = self._start(seed, np.sqrt(max(spread, 0.0)))
         return self._alternate(equations, model, exact=True), model, (users > 0, items > 0)
 
     def _factor_monitor(self, model: Model) -> Any:

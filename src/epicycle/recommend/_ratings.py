@@ -127,8 +127,10 @@ def on_cluster(data: Data, method: str) -> bool:
     """Whether the rows are partitions of Dask, which alternating least squares alone takes."""
     if not isinstance(data, DaskData):
         return False
-    if method != "als":
-        raise DataTypeError(f"X: method={method!r} is fitted in memory; compute() the collection, or use method='als'")
+    if method not in ("als", "implicit"):
+        raise DataTypeError(
+            f"X: method={method!r} is fitted in memory; compute() the collection, or use method='als' or 'implicit'"
+        )
     return True
 
 
