@@ -160,6 +160,7 @@ from .generative import (
     DiffusionModel as DiffusionModel,
     EnergyBasedModel as EnergyBasedModel,
     NormalizingFlow as NormalizingFlow,
+    StyleTransfer as StyleTransfer,
     WakeSleep as WakeSleep,
 )
 from .gp import (

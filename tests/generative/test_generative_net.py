@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 import epicycle as ep
-from epicycle.exceptions import DataError, NotFittedError, ParameterError, ParameterTypeError
+from epicycle.exceptions import ConvergenceError, DataError, NotFittedError, ParameterError, ParameterTypeError
 from epicycle.generative._scale import scale_of
 from epicycle.nets.training._batches import ArrayRows
 from epicycle.nets.training._optimizers import make_optimizer, set_rates
@@ -113,6 +113,16 @@ def test_samples_follow_from_the_seed_and_not_from_the_threads():
         assert_array_equal(model.sample(3000, random_state=5), one)
     assert not np.array_equal(model.sample(3000, random_state=6), one)
     assert len(np.unique(one[:, 0])) == 3000  # blocks draw from streams of their own
+
+
+def test_draws_that_are_not_finite_are_refused():
+    X, _ = table(60)
+    model = toy(max_iter=2).fit(X)
+    with torch.no_grad():
+        for weights in model.module_.parameters():
+            weights.fill_(1e30)  # finite, as those of a fit whose steps were too long
+    with pytest.raises(ConvergenceError, match=r"drew 5 of 5 rows with values that are not finite.*learning_rate_init"):
+        model.sample(5, random_state=0)
 
 
 def test_decoding_and_lines_between_codes():
@@ -223,7 +233,7 @@ def test_two_players_take_turns_at_rates_of_their_own():
     assert model.history_["steps_made"][-1] == 4
     moved = [[not torch.equal(a, b) for a, b in zip(*pair, strict=True)] for pair in pairwise(model._seen_)]
     assert moved == [[True, False], [False, True], [True, False]]
-    options = model._training_options(None)
+    options = replace(model._training_options(None), weight_decay=0.1)
     optimizer = make_optimizer(model.module_, options)
     set_rates(optimizer, 0.5, 0.25)
     found = {id(p): (g["lr"], g["weight_decay"]) for g in optimizer.param_groups for p in g["params"]}

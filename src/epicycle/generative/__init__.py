@@ -6,6 +6,7 @@ from epicycle.generative.autoencoders import VAE, AutoEncoder, Decoder, WakeSlee
 from epicycle.generative.diffusion import DiffusionModel
 from epicycle.generative.energy import EnergyBasedModel
 from epicycle.generative.flows import NormalizingFlow
+from epicycle.generative.style import StyleTransfer
 
 __all__ = [
     "GAN",
@@ -15,6 +16,7 @@ __all__ = [
     "DiffusionModel",
     "EnergyBasedModel",
     "NormalizingFlow",
+    "StyleTransfer",
     "WakeSleep",
     "evaluate",
 ]

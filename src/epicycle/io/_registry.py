@@ -115,6 +115,8 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Summary": ("epicycle.stats._summary", "Summary", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
+    "epicycle.search.AlphaGo": ("epicycle.search.alpha_zero._alpha_go", "AlphaGo", _OWN),
+    "epicycle.StyleTransfer": ("epicycle.generative.style._style_transfer", "StyleTransfer", _OWN),
     "epicycle.search.AlphaZero": ("epicycle.search.alpha_zero._alpha_zero", "AlphaZero", _OWN),
     "epicycle.TableGenerator": ("epicycle.automl.synthesis._table_generator", "TableGenerator", _OWN),
     "epicycle.training.ColumnCode": ("epicycle.automl.synthesis._table_codes", "ColumnCode", _DATACLASS),
