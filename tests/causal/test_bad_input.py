@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose
 
 from epicycle import TreatmentEffect
 from epicycle.causal import (
+    AdditiveNoise,
     CausalGraph,
     DifferenceInDifferences,
     InstrumentalVariables,
+    OmittedVariableBias,
     RegressionDiscontinuity,
     StructuralCausalModel,
     SyntheticControl,
@@ -139,6 +141,62 @@ def test_structural_models_refuse_what_their_equations_cannot_take():
         model.sample(10**40)
 
 
+@pytest.mark.parametrize("value", [[1, 2], (), None, np.nan, np.inf, 1j, {"a": 1}, [[1], [2, 3]], object()])
+def test_values_that_no_variable_can_be_set_to(value):
+    model = StructuralCausalModel({"x": AdditiveNoise(lambda: 0.0), "y": AdditiveNoise(lambda x: 2 * x)})
+    for name, ask in {
+        "treated": lambda: model.effect("x", "y", value),
+        "control": lambda: model.mediation("x", "y", (), 1, value),
+        "absent": lambda: model.causation("x", "y", absent=value),
+        "outcome": lambda: model.causation("x", "y", outcome=value),
+    }.items():
+        with pytest.raises(ParameterError, match=rf"{name}=.*; expected a finite number or a category"):
+            ask()
+
+
+@pytest.mark.parametrize("given", [None, ["x"], "x", 3])
+def test_actions_and_evidence_are_dicts(given):
+    model = StructuralCausalModel({"x": AdditiveNoise(lambda: 0.0), "y": AdditiveNoise(lambda x: 2 * x)})
+    for ask in (
+        lambda: model.do(given),
+        lambda: model.counterfactual(given, {}),
+        lambda: model.mediation("x", "y", (), levels=given or 3),
+    ):
+        with pytest.raises(ParameterError, match="expected a dict from variables to values"):
+            ask()
+
+
+def test_effects_of_huge_values_are_numbers_or_refused():
+    model = StructuralCausalModel({"x": AdditiveNoise(lambda: 0.0), "y": AdditiveNoise(lambda x: x)})
+    large = model.effect("x", "y", 1e200, 0.0, n_samples=50, random_state=0)
+    assert large.value == pytest.approx(1e200)
+    assert large.error < 1e187
+    with pytest.raises(DataError, match="the effect is inf"):
+        model.effect("x", "y", 1e308, -1e308, n_samples=50, random_state=0)
+
+
+@pytest.mark.parametrize("method", ["tables", "regression", "weighting"])
+def test_rows_of_weight_zero_are_no_rows(method):
+    r = rng()
+    z, x = r.integers(0, 2, 90), r.integers(0, 3, 90)
+    data = {"z": z, "x": x, "y": z + x + r.normal(size=90).round()}
+    question, kept = identify(CausalGraph("z -> x -> y; z -> y"), "x", "y"), x < 2
+    weighted = question.estimate(data, method=method, sample_weight=kept.astype(float))
+    without = question.estimate({name: column[kept] for name, column in data.items()}, method=method)
+    assert weighted.levels == without.levels == [0, 1]
+    assert_allclose(weighted.intervals, without.intervals)
+    with pytest.raises(ParameterError, match="n_resamples=1; expected an integer of at least 2"):
+        question.estimate(data, method=method, interval="bootstrap", n_resamples=1)
+
+
+def test_a_table_with_too_many_cells_for_influences_is_refused():
+    levels = np.arange(200)
+    data = {"z": levels, "x": levels % 40, "y": levels % 20}
+    question = identify(CausalGraph("z -> x -> y; z -> y"), "x", "y")
+    with pytest.raises(DataError, match=r"takes 2\.6e.10 steps; expected variables with fewer values, or interval="):
+        question.estimate(data, method="tables", prior=0.5)
+
+
 # ---------------------------------------------------------------- designs
 
 
@@ -200,8 +258,33 @@ def test_a_discontinuity_of_any_bandwidth_and_without_noise():
     assert np.isfinite(wide.summary().columns["P>|z|"]).all()
     flat = RegressionDiscontinuity().fit(x, np.zeros(201))
     assert (flat.effect_, flat.p_value_) == (0, 1)
+    for order in (1, 2):
+        level = RegressionDiscontinuity(order=order).fit(rng().uniform(-1, 1, 60), np.full(60, 7.0))
+        assert level.effect_ == pytest.approx(0, abs=1e-12)
     with pytest.raises(DataError, match="bandwidth: "):
         RegressionDiscontinuity(bandwidth=1e-300).fit(x, y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("order", [1, 2])
+def test_units_of_an_outcome_at_a_cutoff_do_not_matter(order):
+    r = rng()
+    x = r.uniform(-1, 1, 300)
+    y = x**2 + 0.5 * (x >= 0) + 0.1 * r.normal(size=300)
+    plain = RegressionDiscontinuity(order=order).fit(x, y)
+    expected = plain.bandwidth_, plain.effect_, plain.p_value_
+    for unit in (2.0**500, 2.0**-500):
+        scaled = RegressionDiscontinuity(order=order).fit(x, y * unit)
+        assert (scaled.bandwidth_, scaled.effect_ / unit, scaled.p_value_) == expected
+    wide = RegressionDiscontinuity(bandwidth=1e10).fit(x * 2.0**-1030, y)
+    assert np.isfinite(wide.effect_)
+    with pytest.raises(DataError, match="beyond the range of numbers"):
+        RegressionDiscontinuity().fit(x, y, treatment=(x >= 0) * 1e-320)
+
+
+def test_anticipation_of_any_length():
+    with pytest.raises(DataError, match="no unit is seen before its treatment begins"):
+        DifferenceInDifferences(anticipation=10**30).fit(**panel() | {"X": None})
 
 
 def test_panels_are_checked_before_rows_of_weight_zero_are_left_out():
@@ -277,6 +360,48 @@ def test_scores_in_two_clusters_are_trimmed_to_the_one_with_overlap():
 def test_arguments_are_named(ask, says):
     with pytest.raises(EpicycleError, match=says):
         ask()
+
+
+@pytest.mark.filterwarnings("error")
+def test_strengths_of_any_size():
+    for estimate, error, value in ((1e300, 1e-300, 1.0), (1e-300, 1e300, 0.0), (0.0, 1.0, 0.0), (1e154, 1.0, 1.0)):
+        found = OmittedVariableBias(estimate, error, 100)
+        assert found.robustness_value() == pytest.approx(value, abs=1e-9)
+        assert found.partial_r2 == pytest.approx(value, abs=1e-9)
+        assert 0 <= found.robustness_value(q=1e300, alpha=0.05) <= 1
+    f = 0.3
+    assert OmittedVariableBias(f * 10, 1.0, 100).robustness_value() == pytest.approx(
+        (np.sqrt(f**4 + 4 * f**2) - f**2) / 2
+    )
+    for strength in ("a", {}, 1j, object()):
+        with pytest.raises(ParameterError, match="r2_outcome"):
+            found.adjusted(0.1, strength)
+    assert found.adjusted([0.1, 0.2], 0.3)[0].shape == (2,)
+    with pytest.raises(DataError, match="expected that of r2_treatment"):
+        found.adjusted([0.1, 0.2], [0.1, 0.2, 0.3])
+
+
+def test_a_control_that_others_determine_explains_nothing_more():
+    r = rng()
+    X, t = r.normal(size=(60, 2)), r.normal(size=60)
+    y = t + X[:, 0]
+    found = omitted_variable_bias(X, y + r.normal(size=60), t, benchmarks=[0])
+    again = omitted_variable_bias(X, np.full(60, 2.0) + 1e-9 * t, t, benchmarks=[0])
+    assert 0 < found.benchmarks["X0"][1] < 1
+    assert np.isfinite(again.benchmarks["X0"]).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_sums_beyond_the_range_of_numbers_are_refused_in_silence():
+    r = rng()
+    X, t, y = np.exp(20 * r.normal(size=(40, 4))), np.arange(40) % 2, r.normal(size=40) * 1e150
+    for method in ("regression", "s_learner"):
+        for n_jobs in (1, 2):
+            model = TreatmentEffect("cate", method, n_jobs=n_jobs)
+            with pytest.raises(DataError, match=r"expected finite numbers|overflow"):
+                model.fit(X, y, treatment=t)
+    with pytest.raises(DataError, match="stands for"):
+        TreatmentEffect(method="matching").fit(np.log(X), y * 1e-150, treatment=t, sample_weight=np.full(40, 1e90))
 
 
 def test_bounds_of_any_gamma():

@@ -132,6 +132,15 @@ def test_formulas_of_the_books(text, formula):
     assert found.formula == formula
     assert formula in str(found)
     assert found.derivation().startswith("1. ")
+    nodes = list(found.graph.nodes)
+    arrows = [(a, "->", b) for a, b in found.graph.directed] + [(a, "<->", b) for a, b in found.graph.bidirected]
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        factors = discrete_model(rng, nodes, arrows, dict(zip(nodes, rng.integers(2, 4, len(nodes)), strict=True)))[1]
+        axes, expected = truth(found, nodes, factors)
+        P = table_of(list(factors.values()), nodes)
+        every = found.estimand.value(Named(tuple(nodes), P)).moved((*found.any_value, *axes))
+        assert np.abs(every - expected).max() < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,13 @@ def _outcome(table: pa.Table, outcome: str) -> tuple[np.ndarray, str]:
     y = column.to_numpy().astype(np.float64)
     if np.ptp(y) == 0:
         raise DataError(f"outcome={outcome!r}: is constant; expected one that varies")
+    with np.errstate(over="ignore"):
+        spread = float(y.std())
+    if not 0 < spread < np.inf:
+        raise DataError(
+            f"outcome={outcome!r}: holds values of {np.abs(y).max():.1e}, whose squares are no numbers; multiply "
+            "it by a constant"
+        )
     return y, outcome
 
 

@@ -66,7 +66,7 @@ def group_time_effects(
 ) -> GroupTime:
     """All ATT(g, t) of a table of units and times; a unit of weight 2 is two units."""
     T = Y.shape[1]
-    groups = [int(g) for g in np.unique(start) if g < T and g - 1 - anticipation >= 0]
+    groups = [g for g in map(int, np.unique(start)) if g < T and g - 1 - anticipation >= 0]
     if not groups:
         raise DataError("treatment: no unit is seen before its treatment begins; expected times before it")
     rows: list[tuple[int, int, float, Array, float]] = []

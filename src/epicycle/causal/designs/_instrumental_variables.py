@@ -217,7 +217,8 @@ class InstrumentalVariables(Design):
             V = float(v @ v) / (n - k - l) * np.eye(l)
         F = float(pi @ solved(V, pi, *self._few(rows, l))) / l
         p = float(stats.f.sf(F, l, df))
-        self.first_stage_ = np.linalg.solve(rows.R, pi) * rows.unit_of_d / rows.unit_of_Z
+        with np.errstate(over="ignore"):
+            self.first_stage_ = np.linalg.solve(rows.R, pi) * rows.unit_of_d / rows.unit_of_Z
         self.first_stage_F_ = HypothesisTest("first-stage F", F, p, "the instruments do not move the treatment")
         trace, x = float(np.trace(V)), 10.0  # x = 1 / 10%
         self.effective_F_ = float(pi @ pi) / trace

@@ -7,10 +7,11 @@ its square with the variance; beta_{o+1} comes from a wider polynomial (Calonico
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from epicycle.causal.designs._inputs import unit_of
 from epicycle.core._exceptions import DataError
 
 Array = np.ndarray
@@ -20,13 +21,11 @@ PILOT = {"triangular": 2.576, "epanechnikov": 2.34, "uniform": 1.843}
 
 def kernel_weights(kernel: str, x: Array, h: float) -> Array:
     """K(x/h)/h; x is measured from the cutoff."""
-    u = np.abs(x) / h
-    inside = u <= 1
-    if kernel == "triangular":
-        return np.asarray((1 - u) * inside / h)
-    if kernel == "epanechnikov":
-        return np.asarray(0.75 * (1 - u * u) * inside / h)
-    return np.asarray(0.5 * inside / h)
+    inside = np.abs(x) <= h
+    u = np.where(inside, np.abs(x), 0.0) / h if h > 0 else np.zeros(len(x))
+    shape = {"triangular": 1 - u, "epanechnikov": 0.75 * (1 - u * u)}.get(kernel, 0.5)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.where(inside, shape, 0.0) / (h if h > 0 else 1.0))
 
 
 def neighbour_residuals(x: Array, *columns: Array, matches: int = 3) -> list[Array]:
@@ -115,12 +114,17 @@ def _balanced(
 
 def bandwidths(left: Side, right: Side, order: int) -> tuple[float, float]:
     """Bandwidths of the estimate and of its bias that minimise the mean squared error of the jump."""
+    unit = unit_of(np.concatenate([left.y, right.y]))  # squares of curvatures stay numbers; the choice has no unit
+    left, right = (replace(side, y=side.y / unit, noise=side.noise / unit) for side in (left, right))
     x = np.concatenate([left.x, right.x])
     q = np.percentile(x, [25, 75])
     spread = min(float(x.std(ddof=1)), float(q[1] - q[0]) / 1.349)
     largest = max(-float(left.x.min()), float(right.x.max()))
     if spread == 0:
         raise DataError("running: more than half of the rows share a value; expected a continuous variable")
+    heights = np.concatenate([left.y, right.y])
+    if np.abs(np.concatenate([left.noise, right.noise])).max() <= 1e-13 * np.abs(heights).max():
+        return largest, largest  # all noise is rounding: a bandwidth that balances it would be that of rounding, too
     pilot = min(PILOT[left.kernel] * spread * len(x) ** -0.2, largest)
     degree = order + 1
     third = min(_balanced(left, right, degree + 1, degree + 1, degree + 2, pilot, None), largest)

@@ -140,16 +140,18 @@ class RegressionDiscontinuity(Design):
             few = [int(m.sum()) for m in masks]
             raise DataError(f"cutoff: {few[0]} rows lie left of it and {few[1]} right; expected {2 * (self.order + 3)}")
         sides = [[self._side(x[m], v[m]) for m in masks] for v in (y, t) if v is not None]
-        h, b = (None if given is None else given / unit for given in (self.bandwidth, self.bias_bandwidth))
+        h, b = (None if given is None else min(given / unit, 1e300) for given in (self.bandwidth, self.bias_bandwidth))
         if h is None or b is None:
             chosen = bandwidths(sides[0][0], sides[0][1], self.order) if h is None else (h, h)
             h, b = (chosen[0] if h is None else h), (chosen[1] if b is None else b)
         self.n_obs_ = len(y)
         self.n_effective_ = tuple(int(np.count_nonzero(np.abs(x[m]) < h)) for m in masks)
-        self._jump(sides, h, b)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number in the end is refused there
+            self._jump(sides, h, b)
         self.density_test_: HypothesisTest
         self.density_test_, density = density_test(x)
-        self.density_ = density / unit
+        with np.errstate(over="ignore"):
+            self.density_ = density / unit
         self._bins_ = [_bins(x[m], y[m], h) for m in masks]
         self._curves_ = [side.fit(self.order, h)[0] for side in sides[0]]
         self._unit_ = unit

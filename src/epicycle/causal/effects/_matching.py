@@ -48,11 +48,12 @@ class Matcher:
 
 def whole_rows(study: Study) -> tuple[Study, np.ndarray]:
     """(the study with every row as often as its weight says, in the order of content; the row that each is)."""
-    counts = np.rint(study.w).astype(np.int64)
-    if np.abs(study.w - counts).max() > 1e-9:
+    whole = np.rint(study.w)
+    if np.abs(study.w - whole).max() > 1e-9:
         raise DataError("sample_weight: matching counts rows; expected whole numbers")
-    if counts.sum() > _MOST_ROWS:
-        raise DataError(f"sample_weight: stands for {counts.sum():,} rows to match; expected at most {_MOST_ROWS:,}")
+    if whole.sum() > _MOST_ROWS:
+        raise DataError(f"sample_weight: stands for {whole.sum():,.7g} rows to match; expected at most {_MOST_ROWS:,}")
+    counts = whole.astype(np.int64)
     rows = np.argsort(content_keys(study, 0), kind="stable")
     rows = np.repeat(rows, counts[rows])
     taken = replace(study, X=study.X[rows], t=study.t[rows], y=study.y[rows], w=np.ones(len(rows)), weighted=False)

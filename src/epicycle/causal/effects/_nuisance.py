@@ -96,14 +96,16 @@ def model_of(given: Any, argument: str, *, classes: bool, seed: int, n_jobs: int
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without warnings of nuisance models that do not concern an effect; for the main thread, filters are global."""
-    # Of columns that depend on each other the coefficients are one choice of many, the predictions are not.
-    with warnings.catch_warnings():
+    # An effect whose sums have left the range of numbers is refused at the end.
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        # Of columns that depend on each other the coefficients are one choice of many, the predictions are not.
         warnings.simplefilter("ignore", CollinearityWarning)
         # Arms that the covariates separate have propensities of 0 and 1: the check of overlap says so and where.
         warnings.simplefilter("ignore", SeparationWarning)
         yield
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # which threads do not inherit
 def fitted(model: Any, study: Study, target: np.ndarray, rows: np.ndarray, argument: str) -> Any:
     """The model fitted to these rows; a model that cannot take weights is refused where there are some."""
     X, y, weight = study.X[rows], target[rows], study.weight_of(rows)
@@ -127,6 +129,7 @@ def _labels(y: np.ndarray, argument: str) -> np.ndarray:
     return y.astype(np.int64)
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def predicted(model: Any, X: Any) -> np.ndarray:
     """Predictions as numbers: of a classifier the probability of 1."""
     if not isinstance(model, Constant) and is_classifier(model):

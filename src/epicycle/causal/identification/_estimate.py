@@ -58,6 +58,7 @@ def estimate(
     v = np.ones(n) if weight is None else weight
     if not 1e-100 < v.sum() < _MOST_WEIGHT:
         raise DataError(f"sample_weight: adds up to {v.sum():.1e}; expected between 1e-100 and {_MOST_WEIGHT:.0e} rows")
+    columns = _with_weight(columns, v)
     if method == "auto":
         few = all(len(np.unique(c)) <= MOST_VALUES for c in columns.values())
         method = "tables" if few else "regression"
@@ -65,8 +66,13 @@ def estimate(
         raise ParameterError("interval='posterior': expected method='tables', which has a posterior distribution")
     rng = stream(random_state, "estimate")
     if method == "tables":
-        return _by_tables(question, columns, names, v, interval, prior, confidence, n_resamples, rng)
+        return _by_tables(question, columns, names, v[v > 0], interval, prior, confidence, n_resamples, rng)
     return _by_models(question, data, v, method, interval, confidence, n_resamples, regressor, classifier, rng)
+
+
+def _with_weight(columns: dict[str, Array], v: Array) -> dict[str, Array]:
+    """Columns without the rows of weight zero, whose values may occur nowhere else."""
+    return columns if (v > 0).all() else {name: column[v > 0] for name, column in columns.items()}
 
 
 def _by_tables(
@@ -127,7 +133,7 @@ def _defined_draws(draws: Any) -> Array:
     """Resamples without undefined means; a few that lack a combination of values are left out."""
     out = np.array(draws)
     good = np.isfinite(out).all(axis=1)
-    if good.mean() < 0.5:
+    if good.mean() < 0.5 or good.sum() < 2:
         raise DataError("data: most resamples lack combinations of values that the formula needs; expected prior > 0")
     if not good.all():
         lost = f"{(~good).sum()} of {len(good)} resamples have undefined effects and were left out"
@@ -154,8 +160,8 @@ def _by_models(
         )
     (treatment,) = question.treatment
     others, front = _strategy(question, method)
-    columns = columns_of(data, (treatment, outcome, *others))
-    arms = regression.arms_of(columns, treatment, numeric(outcome, columns[outcome]), others, v)
+    columns = _with_weight(columns_of(data, (treatment, outcome, *others)), v)
+    arms = regression.arms_of(columns, treatment, numeric(outcome, columns[outcome]), others, v[v > 0])
     models = _models(regressor, classifier)
     by = {"regression": regression.by_regression, "weighting": regression.by_weighting}[method]
     if front:

@@ -24,6 +24,8 @@ Array = np.ndarray
 MOST_CELLS = 1 << 22
 #: Entries of the arrays of many joint distributions that are worked on at once.
 BLOCK_ENTRIES = 1 << 20
+#: Entries of all tables that the influence of the cells is read off: some minutes of one processor.
+MOST_WORK = 1e9
 STEP = 1e-30
 
 
@@ -79,6 +81,12 @@ class TableFunctional:
     def influence(self, p: Array, outcome: Array) -> Array:
         """Influence of each cell that was seen on the means, (cells, K)."""
         flat = p.ravel()
+        work = float(np.count_nonzero(flat)) * flat.size
+        if work > MOST_WORK:
+            raise DataError(
+                f"data: the influence of {np.count_nonzero(flat):,} cells on a table of {flat.size:,} takes {work:.1e} "
+                "steps; expected variables with fewer values, or interval='bootstrap' or 'posterior'"
+            )
 
         def moved(c: np.intp) -> Array:
             direction = -flat.astype(np.complex128)

@@ -6,6 +6,7 @@ the coefficient by exactly  se sqrt(df) sqrt(r_y r_d / (1 - r_d)),  up or down.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +19,11 @@ from epicycle.core._checks import items, number, open_unit
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, styled
 from epicycle.core.estimator import in_catalogue
+from epicycle.data._target import as_numbers
 from epicycle.stats._summary import Summary
 
 Array = np.ndarray
+_LARGEST = 1e150  # a strength beyond it is as good as infinite, and its square is a number
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,14 @@ class OmittedVariableBias:
     @property
     def partial_r2(self) -> float:
         """Share of the outcome's variance that the treatment explains, given the controls."""
-        f2 = (self.estimate / self.standard_error) ** 2
-        return float(f2 / (f2 + self.degrees_of_freedom))
+        f = self._strength
+        return f * f / (1 + f * f)
+
+    @property
+    def _strength(self) -> float:
+        """Cohen's f = |t| / sqrt(df), kept where its square is a number."""
+        t = abs(float(self.estimate) / float(self.standard_error))
+        return min(t / math.sqrt(self.degrees_of_freedom), _LARGEST)
 
     def robustness_value(self, q: float = 1.0, alpha: float | None = None) -> float:
         """Partial R^2 with treatment and outcome, equal for both, that takes away the share q of the estimate.
@@ -72,8 +81,7 @@ class OmittedVariableBias:
         alpha : float, optional
             What is left need only be insignificant at this level.
         """
-        number("q", q, low=0)
-        f = q * abs(self.estimate / self.standard_error) / np.sqrt(self.degrees_of_freedom)
+        f = min(number("q", q, low=0) * self._strength, _LARGEST)
         critical = 0.0
         if alpha is not None:
             df = self.degrees_of_freedom - 1
@@ -83,7 +91,7 @@ class OmittedVariableBias:
             return 0.0
         if critical > 0 and f > 1 / critical:  # a variable that explains the treatment alone is enough
             return float((f**2 - critical**2) / (1 + f**2))
-        return float((np.sqrt(gap**4 + 4 * gap**2) - gap**2) / 2)
+        return 2 * gap / (math.hypot(gap, 2) + gap)
 
     def adjusted(self, r2_treatment: Any, r2_outcome: Any) -> tuple[Array, Array]:
         """Estimate and standard error that a variable of this strength would leave, if it drew towards zero.
@@ -93,7 +101,11 @@ class OmittedVariableBias:
         r2_treatment, r2_outcome : float or arrays
             Partial R^2 of the variable with the treatment and with the outcome.
         """
-        r_d, r_y = np.broadcast_arrays(np.asarray(r2_treatment, float), np.asarray(r2_outcome, float))
+        r_d, r_y = _shares("r2_treatment", r2_treatment), _shares("r2_outcome", r2_outcome)
+        try:
+            r_d, r_y = np.broadcast_arrays(r_d, r_y)
+        except ValueError:
+            raise DataError(f"r2_outcome: has shape {r_y.shape}; expected that of r2_treatment, {r_d.shape}") from None
         if not ((r_d >= 0) & (r_d < 1) & (r_y >= 0) & (r_y <= 1)).all():
             raise ParameterError("r2_treatment, r2_outcome: expected numbers from 0 to 1, the first below 1")
         df = self.degrees_of_freedom
@@ -159,6 +171,11 @@ class OmittedVariableBias:
         ax.set(xlabel="partial R² with the treatment", ylabel="partial R² with the outcome")
         ax.legend(loc="upper right", frameon=True, framealpha=0.9)
         return ax
+
+
+def _shares(name: str, values: Any) -> Array:
+    """A number, or an array of any shape."""
+    return np.float64(number(name, values)) if np.ndim(values) == 0 else as_numbers(values, name)
 
 
 def _bound(with_d: float, with_y: float, k: float) -> tuple[float, float]:
@@ -229,9 +246,12 @@ def omitted_variable_bias(
         others = np.hstack([constant, np.delete(W, j, axis=1)])
         x_d, d_d = residuals_after(others, W[:, j], d)
         x_y, y_y = residuals_after(np.column_stack([others, d]), W[:, j], y)
-        found[names[j]] = (_r2(x_d, d_d), _r2(x_y, y_y))
+        found[names[j]] = tuple(_r2(a, W[:, j], b) for a, b in ((x_d, d_d), (x_y, y_y)))
     return OmittedVariableBias(b, error, n - k, found)
 
 
-def _r2(a: Array, b: Array) -> float:
-    return float((a @ b) ** 2 / ((a @ a) * (b @ b)))
+def _r2(left: Array, control: Array, b: Array) -> float:
+    """Partial R^2 of what is left of a control: zero where the others leave nothing of it, or nothing of b."""
+    if left @ left <= 1e-20 * (control @ control) or not b.any():
+        return 0.0
+    return float((left / np.linalg.norm(left) @ b / np.linalg.norm(b)) ** 2)

@@ -22,7 +22,7 @@ class CausationBounds:
     Parameters
     ----------
     necessity, sufficiency, both : pairs of float
-        Bounds of PN, PS and PNS.
+        Bounds of PN, PS and PNS; nan where nobody has both cause and outcome (PN) or neither (PS).
     """
 
     necessity: Interval

@@ -16,9 +16,9 @@ class CausationProbabilities:
     Parameters
     ----------
     necessity : float
-        PN: given cause and outcome, the outcome would not have been without the cause.
+        PN: given cause and outcome, the outcome would not have been without the cause; nan where no unit has both.
     sufficiency : float
-        PS: given neither, the outcome would have been with the cause.
+        PS: given neither, the outcome would have been with the cause; nan where no unit has neither.
     both : float
         PNS: the outcome is there with the cause and not without it.
     necessity_error, sufficiency_error, both_error : float

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epicycle.core._exceptions import DataError
+
 Array = np.ndarray
 
 
@@ -27,5 +29,10 @@ class EffectSize:
     @classmethod
     def of(cls, difference: Array, weight: Array, exact: bool) -> EffectSize:
         """Mean of the differences of units."""
-        mean = float(weight @ difference)
-        return cls(mean, 0.0 if exact else float(np.sqrt(weight @ (difference - mean) ** 2 / len(difference))))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(weight @ difference)
+            largest = float(np.abs(difference - mean).max(initial=np.finfo(float).tiny))  # squares stay numbers
+            spread = float(np.sqrt(weight @ ((difference - mean) / largest) ** 2 / len(difference))) * largest
+        if not np.isfinite([mean, spread]).all():
+            raise DataError(f"the effect is {mean:g} with error {spread:g}; expected values with finite differences")
+        return cls(mean, 0.0 if exact else spread)

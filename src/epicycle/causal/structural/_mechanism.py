@@ -123,6 +123,24 @@ def arguments_of(function: Any, name: str) -> tuple[str, ...]:
     return tuple(p.name for p in found)
 
 
+def named_values(name: str, given: Any) -> dict[str, Any]:
+    """What is given for each of some variables."""
+    if not isinstance(given, Mapping):
+        raise ParameterTypeError(f"{name}={given!r:.80}; expected a dict from variables to values")
+    return dict(given)
+
+
+def single_value(name: str, value: Any) -> Any:
+    """A value that a variable is set to: a finite number or a category."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.empty(2)
+    if array.ndim or array.dtype.kind in "cO" or (array.dtype.kind == "f" and not np.isfinite(array)):
+        raise ParameterError(f"{name}={value!r:.80}; expected a finite number or a category")
+    return value
+
+
 def as_column(values: Any, n: int, source: Any) -> Array:
     column = np.asarray(values)
     if column.ndim == 0:

@@ -10,6 +10,7 @@ import numpy as np
 
 from epicycle.causal.structural._abduction import own_name
 from epicycle.causal.structural._effect_size import EffectSize
+from epicycle.causal.structural._mechanism import named_values, single_value
 from epicycle.causal.structural._mediation_effects import MediationEffects
 from epicycle.core._checks import count, items
 from epicycle.core._exceptions import ParameterError
@@ -45,12 +46,15 @@ def effects(
     through = model._world(noise, n, {x: control, **{m: high[m] for m in mediators}})[y]
 
     def size(a: Array, b: Array) -> EffectSize:
-        return EffectSize.of(numbers_of(y, a) - numbers_of(y, b), weight, exact)
+        return EffectSize.of(difference(y, a, b), weight, exact)
 
     controlled = None
     if levels is not None:
+        levels = named_values("levels", levels)
         if set(levels) != mediators:
-            raise ParameterError(f"levels={dict(levels)!r:.80}: expected a value for each of {sorted(mediators)}")
+            raise ParameterError(f"levels={levels!r:.80}: expected a value for each of {sorted(mediators)}")
+        for m, value in levels.items():
+            single_value(f"levels[{m!r}]", value)
         controlled = size(*(model._world(noise, n, {x: v, **levels})[y] for v in (treated, control)))
     return MediationEffects(size(high[y], low[y]), size(crossed, low[y]), size(through, low[y]), controlled)
 
@@ -77,7 +81,13 @@ def path_effect(
         known = {u: noise[u] for u in model.exogenous}
         known |= {p: (active if (p, v) in edges else base)[p] for p in model.graph.parents(v)}
         active[v] = model.equations[v].value(known, noise.get(own_name(v)), n)
-    return EffectSize.of(numbers_of(y, active[y]) - numbers_of(y, base[y]), weight, exact)
+    return EffectSize.of(difference(y, active[y], base[y]), weight, exact)
+
+
+def difference(outcome: str, a: Array, b: Array) -> Array:
+    """Outcomes in one world less those in another, infinite where these are too far apart."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(numbers_of(outcome, a) - numbers_of(outcome, b))
 
 
 def numbers_of(outcome: str, values: Array) -> Array:

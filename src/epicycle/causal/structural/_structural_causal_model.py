@@ -20,6 +20,8 @@ from epicycle.causal.structural._mechanism import (
     Modified,
     Stochastic,
     arguments_of,
+    named_values,
+    single_value,
 )
 from epicycle.causal.structural._mediation_effects import MediationEffects
 from epicycle.causal.structural._noise import Noise, as_noise
@@ -217,6 +219,7 @@ class StructuralCausalModel:
         >>> model.do({"x": 1}).graph.directed, model.do({"x": lambda x: x + 1}).graph.directed
         ((), (('z', 'x'),))
         """
+        action = named_values("action", action)
         self.graph.names("action", action)
         equations = dict(self.equations)
         for v, given in action.items():
@@ -269,6 +272,7 @@ class StructuralCausalModel:
         >>> float(coin.counterfactual({"umbrella": 0}, {"rain": 1}).probability("umbrella", 1).round(4))
         0.7368
         """
+        evidence = named_values("evidence", evidence)
         self.graph.names("evidence", evidence)
         return abduction.counterfactual(
             self, evidence, self.do(action), count("n_samples", n_samples, low=1), random_state
@@ -306,6 +310,7 @@ class StructuralCausalModel:
         """
         self.graph.names("treatment", [treatment])
         self.graph.names("outcome", [outcome])
+        single_value("treated", treated), single_value("control", control)
         return mediation.path_effect(self, treatment, outcome, treated, control, along, n_samples, random_state)
 
     def mediation(
@@ -342,6 +347,7 @@ class StructuralCausalModel:
         """
         between = self.graph.names("mediators", mediators)
         self.graph.names("treatment and outcome", [treatment, outcome])
+        single_value("treated", treated), single_value("control", control)
         return mediation.effects(self, treatment, outcome, between, treated, control, levels, n_samples, random_state)
 
     def causation(
@@ -373,7 +379,9 @@ class StructuralCausalModel:
             cause | neither), and ``both`` P(outcome with and not without it).
         """
         self.graph.names("cause and effect", [cause, effect])
-        noise, weight, exact = self._units(n_samples, random_state)
+        for name, value in (("present", present), ("absent", absent), ("outcome", outcome)):
+            single_value(name, value)
+        noise, weight, exact = self._units(count("n_samples", n_samples, low=1), random_state)
         n = len(weight)
         seen = self._world(noise, n)
         with_it, without = (self._world(noise, n, {cause: v})[effect] == outcome for v in (present, absent))
