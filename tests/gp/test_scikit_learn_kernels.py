@@ -53,7 +53,8 @@ def test_regression_is_that_of_scikit_learn(kernel):
     assert_allclose(gradient, expected_gradient, rtol=1e-5, atol=1e-6)
     assert_allclose(ours.X_train_, X)
     assert_allclose(ours.L_, reference.L_, atol=1e-8)
-    assert_allclose(ours.alpha_[:, 0], reference.alpha_, rtol=1e-5, atol=1e-7)
+    assert_allclose(ours.alpha_, reference.alpha_, rtol=1e-5, atol=1e-7)
+    assert_allclose(ours.y_train_, reference.y_train_)
 
 
 @pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)

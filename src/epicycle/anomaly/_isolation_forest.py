@@ -77,6 +77,8 @@ class IsolationForest(OutlierDetector):
         (`count`), and the `roots`.
     estimators_ : list of DecisionTreeRegressor
         The trees, made anew on every access; a leaf predicts the length of its paths.
+    estimator_ : DecisionTreeRegressor
+        A tree before its fit.
     estimators_samples_ : list of ndarray
         Rows that every tree was grown on.
     estimators_features_ : list of ndarray

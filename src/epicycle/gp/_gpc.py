@@ -78,6 +78,10 @@ class GaussianProcessClassifier(GaussianProcess, KernelClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_classes_ : int
+        Number of classes.
+    base_estimator_ : GaussianProcessClassifier
+        The estimator that holds the latent functions: this one.
     kernel_ : Kernel, or list of kernels
         The kernel with the hyper-parameters found; one for each of `estimators_` where there are any.
     estimators_ : list of GaussianProcessClassifier

@@ -37,7 +37,7 @@ from epicycle.gp._iterative import IterativeLikelihood, IterativePosterior
 from epicycle.gp._mean_functions import MeanFunction, mean_function
 from epicycle.gp._model import Model, default_kernel, known_variances, noise_model
 from epicycle.gp._observations import Observations, observe
-from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, leave_one_out
+from epicycle.gp._posterior import ExactPosterior, LeaveOneOut, Posterior, as_columns, leave_one_out
 from epicycle.gp._predictions import new_noise, outcome_of
 from epicycle.gp._search import GP_PARAMETERS, SUBSET_ROWS, require_finite_bounds
 from epicycle.kernels._machine import select_rows
@@ -109,9 +109,9 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         Logarithms of all that was learnt: the kernel's hyper-parameters and the noise variance.
     log_marginal_likelihood_value_ : float
         At theta_; of "inducing" the lower bound, of "cg" an estimate.
-    y_train_ : ndarray of shape (n_rows, n_targets)
+    y_train_ : ndarray of shape (n_rows,) or (n_rows, n_targets)
         Their targets, less the known part of the mean, on the scale of the likelihood.
-    alpha_ : ndarray of shape (n_rows, n_targets)
+    alpha_ : ndarray of shape (n_rows,) or (n_rows, n_targets)
         Coefficients of these rows in the posterior mean.
     L_ : ndarray of shape (n_rows, n_rows)
         The lower factor of S, of the method "exact".
@@ -230,6 +230,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
             return "backward error", error, words
 
         self._search(likelihood, model.theta, model.bounds, assign, obs.n, n_subset, seed, evidence)
+        if data.target_is_vector:
+            self.alpha_, self.y_train_ = self.alpha_[:, 0], self.y_train_[:, 0]
         if self.method_ == "inducing":  # the given rows are not needed any more
             del self._given_, self._given_weight_, self._given_rows_, self._given_offset_
         return self
@@ -325,7 +327,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         return where
 
     def _posterior(self) -> Posterior:
-        coefficients = (self.alpha_, self.mean_function_, self.mean_coef_, self._SH_, self._LA_)
+        coefficients = (as_columns(self.alpha_), self.mean_function_, self.mean_coef_, self._SH_, self._LA_)
         shared = (self.kernel_, self._kept(), *coefficients, self._y_scale_)
         if self.method_ == "inducing":
             return InducingPosterior(*shared, self._Lm_, self._LB_)
@@ -428,7 +430,8 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
 
     def _likelihood(self) -> ExactLikelihood:
         """The likelihood of the rows that were kept."""
-        obs = Observations(self.X_fit_, self.y_train_, self._weight_, self._known_, self._spread_, self._group_)
+        Y = as_columns(self.y_train_)
+        obs = Observations(self.X_fit_, Y, self._weight_, self._known_, self._spread_, self._group_)
         learnt = len(self.theta_) > len(self.kernel_.theta)
         model = Model(self.kernel_, self._noise_, (1e-300, 1e300) if learnt else None)  # bounds are of no use here
         return ExactLikelihood(model, obs, _basis(self.mean_function_, obs), self.n_jobs)

@@ -136,6 +136,11 @@ class LeaveOneOut:
         return float(self.log_density.sum())
 
 
+def as_columns(values: np.ndarray) -> np.ndarray:
+    """A column for each target, of what is a vector where y is one."""
+    return values.reshape(len(values), -1)
+
+
 def leave_one_out(model: Any) -> LeaveOneOut:
     """Predictions of every observation of an exact fit by all others, at the same hyper-parameters."""
     diagonal = diagonal_of_inverse(inverted(factor_of(model.L_), 1))
@@ -143,7 +148,8 @@ def leave_one_out(model: Any) -> LeaveOneOut:
         U = np.linalg.solve(model._LA_, model._SH_.T)
         diagonal = diagonal - np.einsum("ij,ij->j", U, U)
     noise = model._known_ + model._noise_ + model.jitter_  # of single observations
-    means, variances = model.y_train_ - model.alpha_ / diagonal[:, None], 1 / diagonal
+    kept = as_columns(model.y_train_)
+    means, variances = kept - as_columns(model.alpha_) / diagonal[:, None], 1 / diagonal
     group, Y, weight = model._group_, model._given_, model._given_weight_
     W, d = model._weight_[group], noise[group]
     mean, latent = means[group], np.maximum(variances - noise / model._weight_, 0.0)[group]
@@ -151,7 +157,7 @@ def leave_one_out(model: Any) -> LeaveOneOut:
     # Weights are sums of floats: a group that has lost all of its rows may keep some rounding.
     rest = np.where(rest > 1e-12 * W, rest, 0.0)
     # the mean of the targets that are left in the group
-    total = W[:, None] * model.y_train_[group] - weight[:, None] * Y
+    total = W[:, None] * kept[group] - weight[:, None] * Y
     others = np.divide(total, rest[:, None], out=np.zeros_like(Y), where=rest[:, None] > 0)
     # Precisions add up: 1 / latent of the other groups and rest / d of what is left of the own one.
     gain = np.divide(latent * rest, d + latent * rest, out=np.zeros_like(latent), where=rest > 0)[:, None]

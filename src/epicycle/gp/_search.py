@@ -72,7 +72,8 @@ history_ : History
 n_iter_ : int
 converged_ : bool""",
     "X_fit_": """X_fit_ : array or sparse matrix of shape (n_rows, n_features), or None
-    The distinct rows of the fit (of "inducing" those chosen); None for a precomputed kernel.""",
+    The distinct rows of the fit (of "inducing" those chosen); None for a precomputed kernel.
+    `X_train_` is another name.""",
     "X": """X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings
     For a precomputed kernel the matrix of shape (n_samples, n_samples).""",
     "X_new": "X : array, sparse matrix, data frame of shape (n_samples, n_features), or sequence of strings",

@@ -27,6 +27,11 @@ class SparseCoder(SparseCoding):
         Atoms as rows; matching pursuit and thresholds expect them to have length 1. None takes the features
         themselves, one atom for each.
 
+    Attributes
+    ----------
+    n_components_ : int
+        Number of atoms.
+
     Examples
     --------
     >>> import numpy as np

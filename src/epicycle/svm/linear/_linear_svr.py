@@ -40,7 +40,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-    intercept_ : float
+    intercept_ : ndarray of shape (1,)
     objective_ : float
         P.
     dual_objective_ : float
@@ -99,7 +99,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
 
     def _attributes(self, problem: Any, theta: np.ndarray, dtype: Any) -> dict[str, Any]:
         both = super()._attributes(problem, theta, dtype)
-        return {"coef_": both["coef_"][0], "intercept_": both["intercept_"][0] if self.fit_intercept else 0.0}
+        return {"coef_": both["coef_"][0], "intercept_": both["intercept_"]}
 
     def _keep_values(self, primal: np.ndarray, dual: np.ndarray) -> None:
         self.objective_, self.dual_objective_ = float(primal[0]), float(dual[0])
@@ -107,8 +107,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # untyped
     def predict(self, X: Any) -> Any:
         """b + w'x for every row."""
         data = self._predict_data(X)
-        intercept = np.array([self.intercept_], dtype=self.coef_.dtype)
-        return linear_predictor(data, self._weights(), intercept, self.n_jobs)[:, 0]
+        return linear_predictor(data, self._weights(), self.intercept_, self.n_jobs)[:, 0]
 
     def _coef_shape(self) -> tuple[int, ...]:
         return (self.n_features_in_,)

@@ -143,6 +143,8 @@ class DecisionTreeClassifier(TreeClassifier, DecisionTree):
     Attributes
     ----------
     %(classes_)s
+    n_classes_ : int or list of int
+        Number of classes; of several label columns a list.
 
     Examples
     --------

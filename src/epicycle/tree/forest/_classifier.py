@@ -28,7 +28,9 @@ class ForestClassifier(TreeClassifier, Forest):
         '    "balanced_subsample" does so in the sample of every tree. A list has the\n'
         "    factors of each of several label columns.",
         "monotonic_cst": DecisionTreeClassifier._docs["monotonic_cst"],
-        "target_attributes": "%(classes_)s\noob_score_, oob_decision_function_ : float, ndarray\n"
+        "target_attributes": "%(classes_)s\nn_classes_ : int or list of int\n"
+        "    Number of classes; of several label columns a list.\n"
+        "oob_score_, oob_decision_function_ : float, ndarray\n"
         "    With `oob_score`: accuracy of the out-of-bag probabilities, and these; NaN for rows that all trees saw.",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("forest_attributes",)

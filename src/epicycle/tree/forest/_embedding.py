@@ -55,6 +55,14 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
         The trees as arrays; see :mod:`epicycle.tree.forest._arrays`. ``tree(t)`` gives one as a decision tree.
     estimators_ : list
         All trees as fitted decision trees, made anew on every access.
+    estimator_ : decision tree
+        A tree before its fit.
+    estimators_samples_ : list of ndarray
+        Numbers of the rows that each tree was grown on.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of every feature in the decrease of impurity, as the mean over trees.
+    n_outputs_ : int
+        1: the trees are grown to one random target.
     %(categories_)s
     certificate_ : Certificate
         None: trees are random.
