@@ -44,7 +44,8 @@ def agent_task(
 ) -> Task:
     """A task of learning in an environment of Gymnasium by five seeds.
 
-    `aim` is the mean return that is to be reached, and `scale` what the returns are divided by to compare them.
+    `aim` is the mean return that is to be reached, `scale` what the returns are divided by to compare them, and `slack`
+    how far below the best mean return counts as equal.
     """
 
     def make(directory: Path, quick: bool) -> Data:
@@ -77,11 +78,12 @@ def agent_task(
         return Measured(seconds, {"returns": np.array(found)})
 
     def loss(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
-        found = {}
+        found, best = {}, max(float(solution["returns"].mean()) for solution in solutions.values())
         for who, solution in solutions.items():
             means = solution["returns"].mean(axis=1)
             around = 2.776 * means.std(ddof=1) / len(means) ** 0.5 if len(means) > 1 else float("nan")
-            found[who] = {"loss": -float(means.mean()) / scale, "return": float(means.mean()), "+-": float(around)}
+            mean = float(means.mean())
+            found[who] = {"below the best": (best - mean) / scale, "return": mean, "+-": float(around)}
         return found
 
     def mean_return(outcomes: Mapping[str, Outcome]) -> float:

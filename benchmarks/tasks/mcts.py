@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.arithmetic import speedup_over_best_peer
+from benchmarks.arithmetic import ratio, speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Outcome, Quality, Solution, Target, Task
 
 #: Positions of which the value is known, as columns from 1.
@@ -23,13 +23,18 @@ def moves_of(text: str) -> list[int]:
     return [int(column) - 1 for column in text]
 
 
-def epicycle_search(data: Data) -> Solution:
+def epicycle_search(data: Data, threads: int = 1) -> Solution:
     from epicycle.search import MCTS, ConnectFour
 
-    game = ConnectFour()
-    # Without proofs, which would end some of the searches early; on one thread, as the peer.
-    search = MCTS(game, simulations=int(data["simulations"][0]), exploration=C, solver=False, random_state=0, n_jobs=1)
+    game, simulations = ConnectFour(), int(data["simulations"][0])
+    # Without proofs, which would end some of the searches early; a tree for each thread.
+    settings = {"exploration": C, "solver": False, "random_state": 0, "n_jobs": threads, "n_trees": threads}
+    search = MCTS(game, simulations=simulations, **settings)
     return {"moves": np.array([search.act(game.position(moves_of(text))) for text in POSITIONS])}
+
+
+def epicycle_on_two(data: Data) -> Solution:
+    return epicycle_search(data, 2)
 
 
 def open_spiel_search(data: Data) -> Solution:
@@ -73,19 +78,22 @@ def million_simulations(outcomes: Mapping[str, Outcome]) -> float:
 
 TASK = Task(
     name="mcts",
-    title="Monte-Carlo tree search on Connect Four: 50,000 simulations from each of five positions, one thread",
+    title="Monte-Carlo tree search on Connect Four: 50,000 simulations from each of five positions",
     description="""\
-UCT with one random playout for each simulation, the same constant, no proofs. At equal quality the share of
-positions in which a move gives away a result is no larger than the peer's.""",
+UCT with one random playout for each simulation, the same constant, no proofs, on one thread; and by two trees with
+half of the simulations each on two threads. At equal quality the share of positions in which a move gives away a
+result is at most 0.21.""",
     make=make,
     implementations=(
-        Implementation("epicycle", "epicycle", epicycle_search),
-        Implementation("OpenSpiel", "peer", open_spiel_search),
+        Implementation("epicycle", "epicycle", epicycle_search, threads=1),
+        Implementation("epicycle, two threads", "baseline", epicycle_on_two, threads=2),
+        Implementation("OpenSpiel", "peer", open_spiel_search, threads=1),
     ),
     quality=loss,
     tolerance=0.21,
     targets=(
         Target("speed against the best peer", speedup_over_best_peer(), at_least=1.0),
         Target("million simulations a second", million_simulations, at_least=1.0),
+        Target("one thread over two", ratio("epicycle", "epicycle, two threads"), at_least=1.7),
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.arithmetic import speedup_over_best_peer
+from benchmarks.arithmetic import ratio, speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Quality, Solution, Target, Task
 from benchmarks.tasks._svm import shared
 
@@ -119,7 +119,12 @@ def trust(data: Data, solutions: Mapping[str, Solution]) -> dict[str, Quality]:
     return {name: {TRUST: best - value} for name, value in found.items()}
 
 
-def task(name: str, n: int, libraries: tuple[str, ...], cap: float) -> Task:
+BEST = Target("speed against the best peer", speedup_over_best_peer(), at_least=3.0)
+#: openTSNE may end above 1%: a time at an equal or lower divergence is one against it, too.
+OPEN = Target("time of openTSNE over that of epicycle", ratio("openTSNE", "epicycle"), at_least=3.0)
+
+
+def task(name: str, n: int, libraries: tuple[str, ...], target: Target, cap: float) -> Task:
     return Task(
         name=name,
         title=f"t-SNE, {n:,} digits by 50 principal components",
@@ -131,13 +136,13 @@ def task(name: str, n: int, libraries: tuple[str, ...], cap: float) -> Task:
         ),
         quality=divergences,
         tolerance=0.01,
-        targets=(Target("speed against the best peer", speedup_over_best_peer(), at_least=3.0),),
+        targets=(target,),
         cap=cap,
     )
 
 
-TSNE_10K = task("tsne_10k", 10_000, ("openTSNE", "scikit-learn-intelex", "scikit-learn"), 400.0)
-TSNE_MNIST = task("tsne_mnist", 70_000, ("openTSNE", "scikit-learn-intelex"), 1800.0)
+TSNE_10K = task("tsne_10k", 10_000, ("openTSNE", "scikit-learn-intelex", "scikit-learn"), BEST, 400.0)
+TSNE_MNIST = task("tsne_mnist", 70_000, ("openTSNE", "scikit-learn-intelex"), OPEN, 1800.0)
 NEIGHBOR_EMBEDDING = Task(
     name="neighbor_embedding",
     title="Neighbour embedding, 70,000 digits by 50 principal components",

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import ConvergenceError, DataError
 from epicycle.core._parameters import Boolean, Domain, Integer, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core._threads import n_threads
@@ -267,7 +267,14 @@ class GenerativeNet(NetEstimator):
             classes = None if labels is None else torch.from_numpy(labels[first:last]).to(device_of(module))
             return draw(module, last - first, classes)
 
-        return self._by_blocks(((i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)), block, seed)
+        drawn = self._by_blocks(((i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)), block, seed)
+        finite = np.isfinite(drawn.reshape(len(drawn), -1)).all(axis=1)
+        if not finite.all():  # weights of 1e8 are finite, and what they make of a code need not be
+            raise ConvergenceError(
+                f"{type(self).__name__} drew {np.count_nonzero(~finite):,} of {n:,} rows with values that are not "
+                "finite: the fit has diverged; a smaller learning_rate_init may help"
+            )
+        return drawn
 
     def _as_given(self, rows: np.ndarray) -> Any:
         """Rows as they come out of the module, in the type and the shape of those of the fit."""

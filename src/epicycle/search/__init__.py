@@ -1,5 +1,6 @@
 """Games: rules, searches of their trees, equilibria."""
 
+from epicycle.search.alpha_zero._alpha_go import AlphaGo
 from epicycle.search.alpha_zero._alpha_zero import AlphaZero
 from epicycle.search.equilibrium._cfr import CFR
 from epicycle.search.equilibrium._self_play import SelfPlay
@@ -14,6 +15,7 @@ from epicycle.search.trees._play_match import MatchResult, play_match
 __all__ = [
     "CFR",
     "MCTS",
+    "AlphaGo",
     "AlphaZero",
     "ConnectFour",
     "Game",

@@ -1,5 +1,6 @@
-"""Self-play with a network for policy and value."""
+"""Learners of games with networks for policy and value."""
 
+from epicycle.search.alpha_zero._alpha_go import AlphaGo
 from epicycle.search.alpha_zero._alpha_zero import AlphaZero
 
-__all__ = ["AlphaZero"]
+__all__ = ["AlphaGo", "AlphaZero"]

@@ -11,27 +11,25 @@ and guides the next games (Silver et al. 2017).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+import os
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import NotFittedError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import SHARED_PARAMETERS, InstanceOf, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
-from epicycle.core._saved import Saved
 from epicycle.core.estimator import in_catalogue
 from epicycle.nets.training._options import NET_PARAMETERS
 from epicycle.nets.training._torch import device_or_cpu, require_torch
-from epicycle.search.alpha_zero._parallel_games import Player, Playouts, SearchSettings, play_games
+from epicycle.search.alpha_zero._network_player import NetworkPlayer, progress, saved_game
+from epicycle.search.alpha_zero._parallel_games import SearchSettings, play_games
 from epicycle.search.alpha_zero._updates import fit, positions
-from epicycle.search.games._board_games import NATIVE_GAMES, Go
 from epicycle.search.games._game import Game
-from epicycle.search.trees._mcts import MCTS, MCTSResult
-from epicycle.search.trees._play_match import MatchResult, elo_difference
+from epicycle.search.trees._mcts import Evaluator
+from epicycle.search.trees._play_match import elo_difference
 
 if TYPE_CHECKING:
     from epicycle.search.alpha_zero._policy_value_net import Network
@@ -62,7 +60,7 @@ _COLUMNS = ("policy_loss", "value_loss", "moves", "gate_score", "accepted", "elo
 
 
 @in_catalogue("search", "G12", certificate="none")
-class AlphaZero(Saved):
+class AlphaZero(NetworkPlayer):
     """Learner of a game by self-play: Monte-Carlo search with a network for policy and value, fitted to its searches.
 
     An iteration plays `games` games at once with the best network so far, fits a candidate to positions of recent
@@ -120,10 +118,6 @@ class AlphaZero(Saved):
     2
     """
 
-    history_: History
-    certificate_: Certificate
-    n_iter_: int
-
     def __init__(
         self,
         game: Game,
@@ -163,7 +157,9 @@ class AlphaZero(Saved):
 
     # ------------------------------------------------------------------------------------------- learning
 
-    def learn(self, iterations: int) -> AlphaZero:
+    def learn(
+        self, iterations: int, *, checkpoint: str | os.PathLike[str] | None = None, verbose: int = 0
+    ) -> AlphaZero:
         """Play and learn; a second call goes on, with the same bits as one long call.
 
         What was learnt in finished iterations stays when a call is interrupted.
@@ -172,11 +168,20 @@ class AlphaZero(Saved):
         ----------
         iterations : int
             Number of iterations.
+        checkpoint : str or path, optional
+            File to which the learner is written after each iteration; ``ep.load(file).learn(...)`` goes on from there.
+        verbose : int, default=0
+            1 shows progress when learning takes more than about two seconds.
         """
         check_parameter("AlphaZero.learn", "iterations", iterations, Integer(minimum=1))
+        check_parameter("AlphaZero.learn", "verbose", verbose, SHARED_PARAMETERS["verbose"])
         self._begin()
-        for _ in range(iterations):
-            self._iterate()
+        with progress("AlphaZero", int(iterations), verbose) as line:
+            for number in range(iterations):
+                self._iterate()
+                line(number + 1, f"losses {self._rows[-1][0]:.3g} and {self._rows[-1][1]:.3g}")
+                if checkpoint is not None:
+                    self.save(checkpoint)
         return self
 
     def _begin(self) -> None:
@@ -234,6 +239,10 @@ class AlphaZero(Saved):
         self.n_iter_ += 1
         self._conclude()
 
+    @property
+    def _evaluator(self) -> Evaluator:
+        return self._best.evaluate
+
     def _settings(self, *, arena: bool = False) -> SearchSettings:
         return SearchSettings(
             simulations=int(self.simulations),
@@ -251,142 +260,16 @@ class AlphaZero(Saved):
         new, old = self._candidate.evaluate, self._best.evaluate
         return self._games_in_turn(new, old, self.gate_games, self._settings(arena=True), ("gate", number)).score
 
-    def _games_in_turn(
-        self, first: Player, second: Player, n_games: int, settings: SearchSettings, keys: tuple[Any, ...]
-    ) -> MatchResult:
-        """Games of two players at once, who take turns to begin."""
-        pairs = [(first, second) if i % 2 == 0 else (second, first) for i in range(n_games)]
-        records = play_games(self.game, pairs, settings, self._seed, keys)
-        signs = [int(np.sign(record.result)) * (1 if i % 2 == 0 else -1) for i, record in enumerate(records)]
-        games = [tuple(record.moves) for record in records]
-        return MatchResult(signs.count(1), signs.count(0), signs.count(-1), games)
-
     def _conclude(self) -> None:
         self.history_ = History(**dict(zip(_COLUMNS, np.array(self._rows).T, strict=True)))
         meaning = "self-play proves nothing; play_match measures the strength"
         self.certificate_ = Certificate("none", math.nan, 0.0, meaning)
 
-    # ------------------------------------------------------------------------------------------- afterwards
-
-    def evaluate(self, state: Any) -> tuple[Array, float]:
-        """Probabilities of the moves and value for the player who moves, by the network alone.
-
-        Parameters
-        ----------
-        state : object
-            State in which a player moves.
-
-        Returns
-        -------
-        policy : array (n_actions,)
-        value : float
-        """
-        self._check_learnt()
-        legal = np.zeros((1, self.game.n_actions), dtype=bool)
-        legal[0, self.game.legal_moves(state)] = True
-        policy, value = self._best.evaluate(self.game.encode(state)[None], legal)
-        return policy[0], float(value[0])
-
-    def search(self, state: Any = None, *, simulations: int | None = None) -> MCTSResult:
-        """Search guided by the network, without noise.
-
-        Parameters
-        ----------
-        state : optional
-            Where to search from; by default the start.
-        simulations : int, optional
-            By default those of the learner.
-
-        Returns
-        -------
-        MCTSResult
-        """
-        return self._player(simulations).search(state)
-
-    def act(self, state: Any = None) -> int:
-        """Move of a search.
-
-        Parameters
-        ----------
-        state : optional
-            Where to move; by default at the start.
-
-        Returns
-        -------
-        int
-        """
-        return self.search(state).action
-
-    def arena(self, opponent: AlphaZero | MCTS, n_games: int = 100, *, simulations: int | None = None) -> MatchResult:
-        """Play games at once against another learner, or against searches with random playouts.
-
-        Both take turns to begin and play without noise, by the best move that they find; so two learners repeat
-        themselves unless `temperature_moves` lets the first moves be drawn, of which four at most are here.
-
-        Parameters
-        ----------
-        opponent : AlphaZero or MCTS
-            The other player, of the same game; of an MCTS without `evaluator`, which plays with its simulations and
-            exploration.
-        n_games : int, default=100
-            Number of games.
-        simulations : int, optional
-            Of each search of this learner, and of another learner; by default those of this one.
-
-        Returns
-        -------
-        MatchResult
-        """
-        self._check_learnt()
-        check_parameter("AlphaZero.arena", "n_games", n_games, Integer(minimum=1))
-        other: Player
-        if isinstance(opponent, AlphaZero) and opponent.game == self.game:
-            opponent._check_learnt()
-            other = opponent._best.evaluate
-        elif isinstance(opponent, MCTS) and opponent.evaluator is None and opponent.game == self.game:
-            c = math.sqrt(2) if opponent.exploration is None else float(opponent.exploration)
-            other = Playouts(opponent.simulations, c)
-        else:
-            raise ParameterError(
-                f"AlphaZero.arena: opponent={opponent!r:.80}; expected an AlphaZero or an MCTS without evaluator, of "
-                f"{self.game!r}"
-            )
-        settings = self._settings(arena=True)
-        if simulations is not None:
-            check_parameter("AlphaZero.arena", "simulations", simulations, Integer(minimum=2))
-            settings = replace(settings, simulations=int(simulations))
-        if isinstance(other, Playouts):  # whose seeds make the games different
-            settings = replace(settings, temperature_moves=0)
-        return self._games_in_turn(self._best.evaluate, other, n_games, settings, ("arena",))
-
-    def _player(self, simulations: int | None) -> MCTS:
-        self._check_learnt()
-        return MCTS(
-            self.game,
-            simulations=self.simulations if simulations is None else simulations,
-            exploration=self.exploration,
-            evaluator=self._best.evaluate,
-            playout_share=self.playout_share,
-            random_state=self._seed,
-        )
-
-    def _check_learnt(self) -> None:
-        if self.n_iter_ == 0:
-            raise NotFittedError("AlphaZero has not learnt yet; call learn(iterations)")
-
     # ------------------------------------------------------------------------------------------- files
 
     def __epi_state__(self) -> dict[str, Any]:
-        self._check_learnt()
-        name = next((key for key, cls in NATIVE_GAMES.items() if type(self.game) is cls), None)
-        if name is None:
-            raise ParameterError(
-                f"AlphaZero.save: the rules of {type(self.game).__name__} are code, which files do not hold; expected "
-                f"one of {', '.join(cls.__name__ for cls in NATIVE_GAMES.values())}"
-            )
-        options = {"size": self.game.size, "komi": self.game.komi} if isinstance(self.game, Go) else {}
         return {
-            "game": {"name": name, **options},
+            "game": self._saved_game(),
             "parameters": {key: getattr(self, key) for key in _DOMAINS if key not in ("game", "random_state")},
             "seed": self._seed,
             "rows": np.array(self._rows),
@@ -398,9 +281,7 @@ class AlphaZero(Saved):
         }
 
     def __epi_restore__(self, state: dict[str, Any]) -> None:
-        options = dict(state["game"])
-        game = NATIVE_GAMES[options.pop("name")](**options)
-        self.__init__(game, random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
+        self.__init__(saved_game(state["game"]), random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
         self.device = device_or_cpu(self.device)
         self._begin()
         self._best.load(state["best"])

@@ -15,6 +15,7 @@ from epicycle.nets.training._torch import device_named, one_thread_each, seeded
 from epicycle.nets.training._weights import load_weights
 
 Array = np.ndarray
+_NEVER = -1e9  # logit of a move that is not legal
 
 
 class _Block(nn.Module):  # type: ignore[misc]
@@ -71,13 +72,23 @@ class Network:
     def _tensor(self, array: Array) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def step(self, planes: Array, policy: Array, result: Array) -> tuple[float, float]:
-        """One update of  -sum_a pi_a log p_a + (z - v)^2 ; returns both parts."""
+    def step(
+        self, planes: Array, policy: Array | None, result: Array | None, legal: Array | None = None
+    ) -> tuple[float, float]:
+        """One update of  -sum_a pi_a log p_a + (z - v)^2 , or of the part that is given; returns both parts.
+
+        With `legal` the probabilities p are those of the legal moves.
+        """
         self.module.train()
         with one_thread_each():
             logits, values = self.module(self._tensor(planes))
-            of_policy = -(self._tensor(policy) * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
-            of_value = (self._tensor(result) - values).square().mean()
+            of_policy = of_value = logits.new_zeros(())
+            if policy is not None:
+                if legal is not None:  # a finite number, so that 0 * log p is 0
+                    logits = logits.masked_fill(~self._tensor(legal), _NEVER)
+                of_policy = -(self._tensor(policy) * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
+            if result is not None:
+                of_value = (self._tensor(result) - values).square().mean()
             self.optimizer.zero_grad()
             (of_policy + of_value).backward()
             self.optimizer.step()

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from epicycle.search.alpha_zero._policy_value_net import Network
 
 Array = np.ndarray
-Positions = tuple[Array, Array, Array]  # planes, policies, results for the player who moves
+Positions = tuple[Array, Array | None, Array | None]  # planes, policies, results for the player who moves
 
 
-def positions(records: list[Record]) -> Positions:
+def positions(records: list[Record]) -> tuple[Array, Array, Array]:
     """All positions of some games."""
     results = [r.result * (1.0 if player == 0 else -1.0) for r in records for player in r.players]
     return (
@@ -29,7 +29,7 @@ def positions(records: list[Record]) -> Positions:
 def fit(
     network: Network, game: Game, data: Positions, steps: int, batch_size: int, random: np.random.Generator
 ) -> tuple[float, float]:
-    """Updates of a network; the mean losses of policy and value."""
+    """Updates of a network by what is given of policies and results; the mean losses of both."""
     planes, policies, results = data
     cells, moves = symmetry_tables(game, planes.shape[2:])
     found = []
@@ -38,8 +38,8 @@ def fit(
         which = random.integers(len(cells), size=len(rows))
         flat = planes[rows].reshape(len(rows), planes.shape[1], -1)
         turned = np.take_along_axis(flat, cells[which][:, None, :], axis=2).reshape(-1, *planes.shape[1:])
-        policy = np.take_along_axis(policies[rows], moves[which], axis=1)
-        found.append(network.step(turned, policy, results[rows]))
+        policy = None if policies is None else np.take_along_axis(policies[rows], moves[which], axis=1)
+        found.append(network.step(turned, policy, None if results is None else results[rows]))
     return float(np.mean([a for a, _ in found])), float(np.mean([b for _, b in found]))
 
 

@@ -1,0 +1,209 @@
+"""The base of learners whose searches are guided by networks: acting, matches, and the game in a file."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from epicycle.core._certificate import Certificate
+from epicycle.core._exceptions import NotFittedError, ParameterError
+from epicycle.core._history import History
+from epicycle.core._parameters import Integer, check_parameter
+from epicycle.core._saved import Saved
+from epicycle.core.estimator._progress import ProgressLine
+from epicycle.search.alpha_zero._parallel_games import Player, Playouts, SearchSettings, play_games
+from epicycle.search.games._board_games import NATIVE_GAMES, Go
+from epicycle.search.games._game import Game
+from epicycle.search.trees._mcts import MCTS, Evaluator, MCTSResult
+from epicycle.search.trees._play_match import MatchResult
+
+Array = np.ndarray
+
+
+class NetworkPlayer(Saved, ABC):
+    """A player by searches with the priors and values of networks (`_evaluator`)."""
+
+    game: Game
+    simulations: int
+    exploration: float
+    playout_share: float
+    n_iter_: int
+    history_: History
+    certificate_: Certificate
+    _seed: int
+
+    @property
+    @abstractmethod
+    def _evaluator(self) -> Evaluator:
+        """Planes and legal moves of positions to priors and values."""
+
+    @abstractmethod
+    def _settings(self, *, arena: bool = False) -> SearchSettings:
+        """Of the searches of many games at once, while learning or in matches."""
+
+    # ------------------------------------------------------------------------------------------- acting
+
+    def evaluate(self, state: Any) -> tuple[Array, float]:
+        """Probabilities of the moves and value for the player who moves, by the network alone.
+
+        Parameters
+        ----------
+        state : object
+            State in which a player moves.
+
+        Returns
+        -------
+        policy : array (n_actions,)
+        value : float
+        """
+        self._check_learnt()
+        legal = np.zeros((1, self.game.n_actions), dtype=bool)
+        legal[0, self.game.legal_moves(state)] = True
+        policy, value = self._evaluator(self.game.encode(state)[None], legal)
+        return policy[0], float(value[0])
+
+    def search(self, state: Any = None, *, simulations: int | None = None) -> MCTSResult:
+        """Search guided by the network, without noise.
+
+        Parameters
+        ----------
+        state : optional
+            Where to search from; by default the start.
+        simulations : int, optional
+            By default those of the learner.
+
+        Returns
+        -------
+        MCTSResult
+        """
+        self._check_learnt()
+        return MCTS(
+            self.game,
+            simulations=self.simulations if simulations is None else simulations,
+            exploration=self.exploration,
+            evaluator=self._evaluator,
+            playout_share=self.playout_share,
+            random_state=self._seed,
+        ).search(state)
+
+    def act(self, state: Any = None) -> int:
+        """Move of a search.
+
+        Parameters
+        ----------
+        state : optional
+            Where to move; by default at the start.
+
+        Returns
+        -------
+        int
+        """
+        return self.search(state).action
+
+    # ------------------------------------------------------------------------------------------- matches
+
+    def arena(
+        self, opponent: NetworkPlayer | MCTS, n_games: int = 100, *, simulations: int | None = None
+    ) -> MatchResult:
+        """Play games at once against another learner, or against searches with random playouts.
+
+        Both take turns to begin and play without noise, by the best move that they find; so two learners repeat
+        themselves unless `temperature_moves` lets the first moves be drawn, of which four at most are here.
+
+        Parameters
+        ----------
+        opponent : AlphaZero, AlphaGo or MCTS
+            The other player, of the same game; of an MCTS without `evaluator`, which plays with its simulations and
+            exploration.
+        n_games : int, default=100
+            Number of games.
+        simulations : int, optional
+            Of each search of this learner, and of another learner, whose searches have the settings of this one; by
+            default those of this one.
+
+        Returns
+        -------
+        MatchResult
+        """
+        self._check_learnt()
+        owner = f"{type(self).__name__}.arena"
+        check_parameter(owner, "n_games", n_games, Integer(minimum=1))
+        other: Player
+        if isinstance(opponent, NetworkPlayer) and opponent.game == self.game:
+            opponent._check_learnt()
+            other = opponent._evaluator
+        elif isinstance(opponent, MCTS) and opponent.evaluator is None and opponent.game == self.game:
+            c = math.sqrt(2) if opponent.exploration is None else float(opponent.exploration)
+            other = Playouts(opponent.simulations, c)
+        else:
+            raise ParameterError(
+                f"{owner}: opponent={opponent!r:.80}; expected an AlphaZero, an AlphaGo or an MCTS without evaluator, "
+                f"of {self.game!r}"
+            )
+        settings = self._settings(arena=True)
+        if simulations is not None:
+            check_parameter(owner, "simulations", simulations, Integer(minimum=2))
+            settings = replace(settings, simulations=int(simulations))
+        if isinstance(other, Playouts):  # whose seeds make the games different
+            settings = replace(settings, temperature_moves=0)
+        return self._games_in_turn(self._evaluator, other, n_games, settings, ("arena",))
+
+    def _games_in_turn(
+        self, first: Player, second: Player, n_games: int, settings: SearchSettings, keys: tuple[Any, ...]
+    ) -> MatchResult:
+        """Games of two players at once, who take turns to begin."""
+        pairs = [(first, second) if i % 2 == 0 else (second, first) for i in range(n_games)]
+        records = play_games(self.game, pairs, settings, self._seed, keys)
+        return match_of([record.result for record in records], [tuple(record.moves) for record in records])
+
+    def _check_learnt(self) -> None:
+        if self.n_iter_ == 0:
+            raise NotFittedError(f"{type(self).__name__} has not learnt yet; call learn")
+
+    # ------------------------------------------------------------------------------------------- files
+
+    def _saved_game(self) -> dict[str, Any]:
+        """The game by name, as a file keeps it."""
+        self._check_learnt()
+        name = next((key for key, cls in NATIVE_GAMES.items() if type(self.game) is cls), None)
+        if name is None:
+            raise ParameterError(
+                f"{type(self).__name__}.save: the rules of {type(self.game).__name__} are code, which files do not "
+                f"hold; expected one of {', '.join(cls.__name__ for cls in NATIVE_GAMES.values())}"
+            )
+        options = {"size": self.game.size, "komi": self.game.komi} if isinstance(self.game, Go) else {}
+        return {"name": name, **options}
+
+
+@contextmanager
+def progress(name: str, total: int, verbose: int) -> Iterator[Callable[[int, str], None]]:
+    """What is called with the number of finished parts and a note; it shows them where `verbose` asks for it."""
+    line = ProgressLine(name, total) if verbose else None
+
+    def show(done: int, note: str) -> None:
+        if line is not None:
+            line.update(done, note=note)
+
+    try:
+        yield show
+    finally:
+        if line is not None:
+            line.close()
+
+
+def saved_game(state: dict[str, Any]) -> Game:
+    """The game that a file names."""
+    options = dict(state)
+    return NATIVE_GAMES[options.pop("name")](**options)
+
+
+def match_of(results: list[float], games: list[tuple[int, ...]]) -> MatchResult:
+    """Games of two players who take turns to begin, from results for player 0."""
+    signs = [int(np.sign(result)) * (1 if i % 2 == 0 else -1) for i, result in enumerate(results)]
+    return MatchResult(signs.count(1), signs.count(0), signs.count(-1), games)
