@@ -1,4 +1,7 @@
-"""``python -m benchmarks.gpu FOLDER``: write the figures that the scripts left in a folder into RESULTS.md."""
+"""``python -m benchmarks.gpu FOLDER [FOLDER ...]``: write the figures that the scripts left there into RESULTS.md.
+
+A script that was run in parts, one after another and each into a folder of its own, has one section of all of them.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,29 @@ MADE_BY = ("command", "card", "seconds_in_all")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="where the scripts wrote their JSON")
-    folder: Path = parser.parse_args().folder
-    files = sorted(file for file in folder.glob("*.json") if (Path(__file__).parent / f"{file.stem}.py").is_file())
-    if not files:
-        parser.error(f"{folder}: no file of figures, such as networks.json")
-    sections = {f"gpu_{file.stem}": section(file.stem, json.loads(file.read_text())) for file in files}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="where the scripts wrote their JSON")
+    folders: list[Path] = parser.parse_args().folders
+    found = read(folders)
+    if not found:
+        parser.error(f"{', '.join(map(str, folders))}: no file of figures, such as networks.json")
+    sections = {f"gpu_{name}": section(name, figures) for name, figures in found.items()}
     update_results(RESULTS, sections, list(all_tasks()))
+
+
+def read(folders: list[Path]) -> dict[str, dict[str, Any]]:
+    """The figures of each script by its name, those of later folders in the place of earlier ones."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in (file for folder in folders for file in sorted(folder.glob("*.json"))):
+        if (Path(__file__).parent / f"{file.stem}.py").is_file():
+            more, known = json.loads(file.read_text()), found.get(file.stem, {})
+            made = {
+                "command": "`, then `".join(dict.fromkeys(f["command"] for f in (known, more) if f)),
+                "card": ", then ".join(dict.fromkeys(f["card"] for f in (known, more) if f)),
+                "seconds_in_all": known.get("seconds_in_all", 0.0) + more["seconds_in_all"],
+            }
+            found[file.stem] = {**known, **more, **made}
+    return dict(sorted(found.items()))
 
 
 def section(name: str, found: dict[str, Any]) -> str:

@@ -3,6 +3,8 @@
 The peers are the loops that one writes by hand: of the perceptron and the residual network with the rows on the GPU
 from the start; of the GPT after nanoGPT's configuration for the characters of Shakespeare (6 layers, 384 units,
 256 characters, batches of 64, dropout 0.2, bfloat16, compiled), whose published loss is 1.47 nats.
+
+    python -m benchmarks.gpu.networks --data FOLDER --out FOLDER [--only gpt,overhead,mnist] [--quick]
 """
 
 from __future__ import annotations
@@ -293,6 +295,9 @@ def main() -> None:
             ratio = mine["gpt_tokens_a_second"] / figures.found["by_hand_tokens_a_second"]
             share = utilisation(model, mine["gpt_tokens_a_second"])
             figures.add(**mine, gpt_speed_over_by_hand=round(ratio, 3), gpt_flops_utilisation=round(share, 3))
+            if steps == (given.steps_by_hand or steps):
+                whole = mine["gpt_seconds"] / figures.found["by_hand_seconds"]
+                figures.add(gpt_time_over_by_hand=round(whole, 3))
             figures.add(sample="".join(model.generate("ROMEO:", 300, random_state=0)))
         elif part == "overhead":
             table, images = make_table(given.out, given.quick), make_images(given.out, given.quick)
