@@ -141,7 +141,7 @@ def test_arena_is_scored_from_the_learner_s_side():
     assert weak.score > 0.7 > 0.3 > strong.score
     assert weak.elo > 0 > strong.elo
     assert weak.wins + weak.draws + weak.losses == len(weak.games) == 12
-    with pytest.raises(ValueError, match="expected an AlphaZero or an MCTS"):
+    with pytest.raises(ValueError, match="expected an AlphaZero, an AlphaGo or an MCTS"):
         learner.arena(MCTS(TicTacToe()), 2)
 
 
