@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import epicycle as ep
+from epicycle.automl._budget import Budget, PartlySpent
 from epicycle.automl._deadline import OutOfTimeError, time_limit
 from epicycle.automl._evaluation import Evaluation
 
@@ -74,3 +75,14 @@ def test_a_slow_candidate_does_not_lose_the_best(table, monkeypatch):
     assert slow
     assert all(row["score_mean"] is None for row in slow)
     assert any(row["status"].startswith("stopped after") for row in slow)
+
+
+def test_the_start_of_a_command_counts_and_leaves_half():
+    began = time.perf_counter()
+    quick = Budget(PartlySpent.since(began - 3.0, 20.0))
+    assert 3.0 <= quick.spent() < 4.0
+    assert quick.seconds == 20.0
+    assert 10.0 <= Budget(PartlySpent.since(began - 60.0, 20.0)).spent() < 11.0
+    run = ep.train("iris", time=PartlySpent.since(began - 60.0, 4.0), models="logistic")
+    assert run.budget == 4.0
+    assert run.seconds >= 2.0

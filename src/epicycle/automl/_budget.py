@@ -12,13 +12,29 @@ import pyarrow as pa
 from epicycle.core import _memory
 
 
+class PartlySpent(float):
+    """Seconds of a time limit, of which a part is spent already: a command counts those in which it started.
+
+    On a busy machine the imports alone take many; at least half of the time is left for the work.
+    """
+
+    spent = 0.0
+
+    @classmethod
+    def since(cls, began: float, seconds: float) -> PartlySpent:
+        """A limit of so many seconds from `began` of :func:`time.perf_counter` on."""
+        found = cls(seconds)
+        found.spent = min(time.perf_counter() - began, 0.5 * seconds)
+        return found
+
+
 class Budget:
     """A time limit in seconds, and how much of it is spent."""
 
     def __init__(self, seconds: float, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self.seconds = self._end = float(seconds)
-        self.began = clock()
+        self.began = clock() - (seconds.spent if isinstance(seconds, PartlySpent) else 0.0)
 
     def spent(self) -> float:
         return self._clock() - self.began

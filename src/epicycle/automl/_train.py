@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from epicycle.automl._budget import Budget
+from epicycle.automl._budget import Budget, PartlySpent
 from epicycle.automl._job import Job
 from epicycle.automl._messages import Messages
 from epicycle.automl._output import TABLE_DOCS, check_folder
@@ -192,4 +192,4 @@ def check_seconds(time: Any) -> float:
     """A time limit in seconds."""
     if not isinstance(time, numbers.Real) or isinstance(time, bool) or not 0 < float(time) < math.inf:
         raise ParameterError(f"time={time!r}; expected seconds, more than 0")
-    return float(time)
+    return time if isinstance(time, PartlySpent) else float(time)

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -119,10 +120,12 @@ def _train(
     Writes report.html, report.json, model.epi, metrics.json, predictions.csv, train.py and search.jsonl into DIR.
     Ctrl-C ends the search and finishes with the best model so far; a second one leaves at once.
     """
+    began = perf_counter()
     from epicycle.cli._train import run_training
 
     run_training(
         data,
+        began=began,
         target=target or [],
         task=task,
         time=time,

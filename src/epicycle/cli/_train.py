@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from epicycle.automl import TrainingRun, read_table, train, train_targets
-from epicycle.automl._budget import keep_no_freed_memory
+from epicycle.automl._budget import PartlySpent, keep_no_freed_memory
 from epicycle.automl._messages import terminal_width, wrapped
 from epicycle.automl._output import check_folder
 from epicycle.automl._search_state import STATE_FILE
@@ -40,9 +40,13 @@ def run_training(
     force: bool = False,
     resume: Path | None = None,
     pdf: bool = False,
+    began: float,
     **options: Any,
 ) -> None:
-    """Train, write the folder, print; without `force` a folder that was asked for and holds files is kept."""
+    """Train, write the folder, print; without `force` a folder that was asked for and holds files is kept.
+
+    The time counts from `began`, when the command started.
+    """
     if len(target) > 1 or task == "multilabel" or (target and "," in target[0]):
         names = targets_of(source=DEMO if data is None else data, given=target, header=options.get("header", True))
         if len(names) > 1 or task == "multilabel":
@@ -56,6 +60,7 @@ def run_training(
                 force=force,
                 resume=resume,
                 pdf=pdf,
+                began=began,
                 **options,
             )
             return
@@ -75,7 +80,8 @@ def run_training(
             (folder / STATE_FILE).unlink()
     progress = False if as_json else partial(print, flush=True)
     try:
-        run = train(source, time=seconds, progress=progress, resume=folder, **options)
+        limit = PartlySpent.since(began, seconds)
+        run = train(source, time=limit, progress=progress, resume=folder, **options)
         run.save(folder, more=report_files(run, pdf=printer))
     except KeyboardInterrupt:
         if (folder / STATE_FILE).exists():
@@ -117,6 +123,7 @@ def _run_targets(
     force: bool,
     resume: Path | None,
     pdf: bool,
+    began: float,
     quantile: float | None = None,
     group_report: str | None = None,
     **options: Any,
@@ -132,7 +139,11 @@ def _run_targets(
     _refuse_files(out, folder, force)
     seconds = time if time is not None else SECONDS
     run = train_targets(
-        source, targets, time=seconds, progress=False if as_json else partial(print, flush=True), **options
+        source,
+        targets,
+        time=PartlySpent.since(began, seconds),
+        progress=False if as_json else partial(print, flush=True),
+        **options,
     )
     more: dict[str, Callable[[Path], None]] = dict(files_of(run.record(), pdf=printer))
     for name, own in run.folders.items():
