@@ -53,15 +53,6 @@ class BoundNet(DensityNet):
         """A lower bound of the log-density of each row, in nats: the evidence lower bound (ELBO), by 16 draws each.
 
         `log_likelihood` comes nearer to the log-density itself.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: the bound given these labels; by default that of the mixture over all classes.
-
-        Returns
-        -------
-        bound : ndarray of shape (n_samples,)
         """
         return super().score_samples(X, y)
 
@@ -72,8 +63,7 @@ class BoundNet(DensityNet):
 
         Parameters
         ----------
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: the density given these labels; by default that of the mixture over all classes.
+        %(score_samples_y)s
         n_importance : int, default=500
             Draws for each row.
         random_state : int, Generator, RandomState or None, default=0

@@ -23,17 +23,7 @@ class DensityNet(GenerativeNet):
         """log p(x), or a bound on it, of every row in the units of X; log p(x | y) where the batch has labels."""
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
-        """The logarithm of the density of each row, in nats.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: the density given these labels; by default that of the mixture over all classes.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-        """
+        """The logarithm of the density of each row, in nats."""
         return self._over_classes(lambda label: self._log_densities_of(X, label), y)
 
     def _over_classes(self, log_density: Callable[[Any], np.ndarray], y: Any) -> np.ndarray:
@@ -49,15 +39,5 @@ class DensityNet(GenerativeNet):
         return self._mapped(self._rows_of(X, y), self._log_densities).astype(np.float64)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of `score_samples`.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: labels; ignored otherwise.
-
-        Returns
-        -------
-        float
-        """
+        """The mean of `score_samples`."""
         return float(np.mean(self.score_samples(X, y if self.conditional else None)))

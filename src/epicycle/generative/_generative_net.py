@@ -62,6 +62,18 @@ GENERATIVE_DOCS: Mapping[str, str] = {
     "n": "n : int, default={default}\n    Number of rows.",
     "label": "y : label, or array of n labels, optional\n"
     "    Of a conditional model: the classes of the rows; by default drawn in their shares.",
+    "code_label": "y : label, or array of labels, optional\n    Of a conditional model: the class of the rows.",
+    "sample_random_state": "random_state : int, Generator, RandomState or None, default=None\n"
+    "    Seed; the same seed gives the same rows for any number of threads.",
+    "sample_y": "%(label)s",
+    "sample_returns": "X : array or data frame of n rows",
+    "plot_samples_y": "%(label)s",
+    "score_y": "y : array-like of shape (n_samples,), or a label, optional\n"
+    "    Of a conditional model: labels; ignored otherwise.",
+    "score_samples_y": "y : array-like of shape (n_samples,), or a label, optional\n"
+    "    Of a conditional model: the density, or its bound, given these labels; by default that of the mixture over\n"
+    "    all classes.",
+    "score_samples_returns": "log_density : ndarray of shape (n_samples,)",
     "row_shape_": "row_shape_ : list of int\n    Shape of a row, such as [28, 28].",
     "classes_": "classes_ : ndarray of shape (n_classes,)\n    With conditional=True.",
     "class_prior_": "class_prior_ : ndarray of shape (n_classes,)\n"
@@ -234,19 +246,7 @@ class GenerativeNet(NetEstimator):
     # ------------------------------------------------------------------------------------------- new rows
 
     def sample(self, n: int = 1, random_state: Seed = None, y: Any = None) -> Any:
-        """Draw rows from the model, in the type and the shape of those of the fit.
-
-        Parameters
-        ----------
-        %(n)s
-        random_state : int, Generator, RandomState or None, default=None
-            Seed; the same seed gives the same rows for any number of threads.
-        %(label)s
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """Draw rows from the model, in the type and the shape of those of the fit."""
         return self._as_given(self._draw(n, random_state, y, self._sampled))
 
     def _draw(self, n: int, random_state: Seed, y: Any, draw: Callable[[Any, int, Any], Any]) -> np.ndarray:
@@ -289,7 +289,6 @@ class GenerativeNet(NetEstimator):
         n : int, optional
             By default 64 images, or 1,000 rows of a table.
         random_state : int, Generator, RandomState or None, default=0
-        %(label)s
         X : array or data frame, optional
             Real rows, which are shown beside (images) or below (tables) those that are drawn.
 

@@ -13,6 +13,19 @@ from epicycle.core._parameters import Integer, Real, check_parameter
 from epicycle.data._numbers import require_finite
 from epicycle.generative._generative_net import GENERATIVE_DOCS, GenerativeNet
 
+#: Methods whose y is the class of the rows.
+_WITH_LABELS = (
+    "decode",
+    "encode",
+    "interpolate",
+    "inverse_transform",
+    "latent_traversal",
+    "plot_latent_traversal",
+    "reconstruct",
+    "reconstruction_error",
+    "transform",
+)
+
 
 class LatentNet(GenerativeNet):
     """Base of the generative networks with codes: rows are drawn by decoding codes that are drawn."""
@@ -21,7 +34,13 @@ class LatentNet(GenerativeNet):
         **GENERATIVE_DOCS,
         "around": "around : array-like of shape (n_codes,), optional\n"
         "    The code to move from; by default the mean of those that are drawn.",
-        "code_label": "y : label, or array of labels, optional\n    Of a conditional model: the class of the rows.",
+        "dimensions": "dimensions : sequence of int, optional\n    Which entries; by default the first ten.",
+        "extent": "extent : float, default={default}",
+        "Z": "Z : array-like of shape (n, n_codes)",
+        "codes": "Z : ndarray of shape (n_samples, n_codes)",
+        **{f"{method}_y": "%(code_label)s" for method in _WITH_LABELS},
+        **{f"{method}_returns": "%(codes)s" for method in ("encode", "transform")},
+        **{f"{method}_returns": "X : array or data frame of n rows" for method in ("decode", "inverse_transform")},
     }
 
     @abstractmethod
@@ -49,17 +68,7 @@ class LatentNet(GenerativeNet):
         return self._decoded(module, self._drawn_codes(module, n), labels)
 
     def decode(self, Z: Any, y: Any = None) -> Any:
-        """The rows that codes stand for, in the type and the shape of those of the fit.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n, n_codes)
-        %(code_label)s
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """The rows that codes stand for, in the type and the shape of those of the fit."""
         return self._as_given(self._rows_of_codes(self._checked_codes(Z, "Z"), y))
 
     def _checked_codes(self, Z: Any, name: str) -> np.ndarray:
@@ -98,12 +107,7 @@ class LatentNet(GenerativeNet):
 
         Parameters
         ----------
-        dimensions : sequence of int, optional
-            Which entries; by default the first ten.
         n_steps : int, default=9
-        extent : float, default=2.5
-        %(around)s
-        %(code_label)s
 
         Returns
         -------
@@ -136,7 +140,6 @@ class LatentNet(GenerativeNet):
         start, end : array-like of shape (n_codes,)
         n_steps : int, default=9
             Number of rows, both ends among them.
-        %(code_label)s
 
         Returns
         -------
@@ -159,12 +162,7 @@ class LatentNet(GenerativeNet):
 
         Parameters
         ----------
-        dimensions : sequence of int, optional
-            Which entries; by default the first ten.
         n_steps : int, default=9
-        extent : float, default=2.5
-        %(around)s
-        %(code_label)s
 
         Returns
         -------

@@ -239,15 +239,5 @@ class AutoEncoder(EncodedNet):
         return module.scale.inverse(module.decoded(z, labels))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The negative mean of `reconstruction_error`: greater is better.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: labels; ignored otherwise.
-
-        Returns
-        -------
-        float
-        """
+        """The negative mean of `reconstruction_error`: greater is better."""
         return -float(np.mean(self.reconstruction_error(X, y if self.conditional else None)))

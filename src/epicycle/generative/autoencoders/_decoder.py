@@ -200,17 +200,7 @@ class Decoder(EncodedNet, BoundNet):
         return module.draws(self._drawn_codes(module, n), labels)
 
     def encode(self, X: Any, y: Any = None) -> np.ndarray:
-        """The likeliest codes of rows, given the entries that are not missing.
-
-        Parameters
-        ----------
-        %(X)s
-        %(code_label)s
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_codes)
-        """
+        """The likeliest codes of rows, given the entries that are not missing."""
         return super().encode(X, y)
 
     # ------------------------------------------------------------------------------------------- densities

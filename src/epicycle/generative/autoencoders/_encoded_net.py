@@ -61,52 +61,19 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentNet): 
         return self._decoded(module, self._encoded(module, batch), batch.target)
 
     def encode(self, X: Any, y: Any = None) -> np.ndarray:
-        """The codes of rows.
-
-        Parameters
-        ----------
-        %(X)s
-        %(code_label)s
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_codes)
-        """
+        """The codes of rows."""
         return self._mapped(self._labelled_rows(X, y), self._encoded)
 
     def transform(self, X: Any) -> np.ndarray:
-        """The codes of rows: `encode` by the name that pipelines have for it.
-
-        Parameters
-        ----------
-        %(X)s
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_codes)
-        """
+        """The codes of rows: `encode` by the name that pipelines have for it."""
         return self.encode(X)
 
     def inverse_transform(self, Z: Any) -> Any:
-        """The rows that codes stand for: `decode` by the name that pipelines have for it.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n, n_codes)
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """The rows that codes stand for: `decode` by the name that pipelines have for it."""
         return self.decode(Z)
 
     def reconstruct(self, X: Any, y: Any = None) -> Any:
         """The rows that are decoded from the codes of rows.
-
-        Parameters
-        ----------
-        %(X)s
-        %(code_label)s
 
         Returns
         -------
@@ -116,11 +83,6 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentNet): 
 
     def reconstruction_error(self, X: Any, y: Any = None) -> np.ndarray:
         """The squared distance of each row from its reconstruction, in the units of X: large for unusual rows.
-
-        Parameters
-        ----------
-        %(X)s
-        %(code_label)s
 
         Returns
         -------

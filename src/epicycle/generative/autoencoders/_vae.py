@@ -238,17 +238,7 @@ class VAE(EncodedNet, BoundNet):
         return module.posterior(module.rows(self._observed(module, batch, 0).inputs[0]), batch.target)[0]
 
     def encode(self, X: Any, y: Any = None) -> np.ndarray:
-        """The means m(x) of the codes of rows.
-
-        Parameters
-        ----------
-        %(X)s
-        %(code_label)s
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_codes)
-        """
+        """The means m(x) of the codes of rows."""
         return super().encode(X, y)
 
 

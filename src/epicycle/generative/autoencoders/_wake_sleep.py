@@ -20,7 +20,6 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
 from epicycle.generative._generative_net import (
     GENERATIVE_DEFAULTS,
-    GENERATIVE_DOCS,
     GENERATIVE_PARAMETERS,
     GenerativeArguments,
 )
@@ -71,10 +70,6 @@ class WakeSleep(BoundNet):
         **GENERATIVE_PARAMETERS,
         "hidden_layer_sizes": SIZES,
         "threshold": Real(),
-    }
-    _docs: ClassVar[Mapping[str, str]] = {
-        **GENERATIVE_DOCS,
-        "code_label": "y : label, or array of labels, optional\n    Of a conditional model: the class of the rows.",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
 

@@ -150,18 +150,7 @@ class DiffusionModel(DensityNet):
     # ------------------------------------------------------------------------------------------- the bound
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
-        """A lower bound of the log-density of each row, in nats: the evidence lower bound (ELBO), estimated by draws.
-
-        Parameters
-        ----------
-        %(X)s
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: the bound given these labels; by default that of the mixture over all classes.
-
-        Returns
-        -------
-        bound : ndarray of shape (n_samples,)
-        """
+        """A lower bound of the log-density of each row, in nats: the evidence lower bound (ELBO), by draws."""
         return super().score_samples(X, y)
 
     def _log_densities(self, module: Any, batch: Any) -> Any:

@@ -115,7 +115,7 @@ class EnergyBasedModel(DensityNet):
     }
     _docs: ClassVar[Mapping[str, str]] = {
         **SHAPE_DOCS,
-        "moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
+        "sample_n_moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
 
@@ -264,18 +264,7 @@ class EnergyBasedModel(DensityNet):
         return self._mapped(self._rows_of(X, y), lambda m, b: -self._unnormalised(m, b)).astype(np.float64)
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
-        """An estimate of the log-density of each row, in nats: log Z is estimated, and its error is shared by all.
-
-        Parameters
-        ----------
-        %(X)s
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: the density given these labels; by default that of the mixture over all classes.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-        """
+        """An estimate of the log-density of each row, in nats: log Z is estimated, and its error is shared by all."""
         self._check_fitted()
         if not hasattr(self, "log_normalizer_"):
             raise ParameterError("n_levels=0: there is no estimate of the normaliser, which score_samples needs")
@@ -295,20 +284,7 @@ class EnergyBasedModel(DensityNet):
     # ------------------------------------------------------------------------------------------- new rows
 
     def sample(self, n: int = 1, random_state: Seed = None, y: Any = None, *, n_moves: int = _MOVES) -> Any:
-        """Draw rows by chains, which start where those of the fit have come to, or from the generator.
-
-        Parameters
-        ----------
-        %(n)s
-        random_state : int, Generator, RandomState or None, default=None
-            Seed; the same seed gives the same rows for any number of threads.
-        %(label)s
-        %(moves)s
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """Draw rows by chains, which start where those of the fit have come to, or from the generator."""
         check_parameter(f"{type(self).__name__}.sample", "n_moves", n_moves, Integer(0))
         return self._as_given(self._draw(n, random_state, y, partial(self._sampled, n_moves=int(n_moves))))
 

@@ -190,18 +190,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
     # ------------------------------------------------------------------------------------------- densities
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
-        """The logarithm of the density of each row, in nats; with dequantize=True a lower bound of its probability's.
-
-        Parameters
-        ----------
-        %(X)s
-        y : array-like of shape (n_samples,), or a label, optional
-            Of a conditional model: the density given these labels; by default that of the mixture over all classes.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-        """
+        """The log-density of each row, in nats; with dequantize=True a lower bound of its log-probability."""
         return super().score_samples(X, y)
 
     def _log_densities(self, module: Any, batch: MiniBatch) -> Any:
@@ -220,34 +209,11 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
         return module.from_base(module.base.draws(n, labels, module.entries.mean), labels)
 
     def transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """The codes z = f(x) of rows, which have the base's distribution where rows have that of the fit.
-
-        Parameters
-        ----------
-        %(X)s
-        %(code_label)s
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_entries)
-        """
-        rows = self._rows_of(X, y)
-        if self.conditional and y is None:
-            raise DataError(f"y: {type(self).__name__} is conditional; expected a label, or one for each row")
-        return self._mapped(rows, lambda m, b: m.to_base(b.inputs[0], b.target)[0])
+        """The codes z = f(x) of rows, which have the base's distribution where rows have that of the fit."""
+        return self._mapped(self._labelled_rows(X, y), lambda m, b: m.to_base(b.inputs[0], b.target)[0])
 
     def inverse_transform(self, Z: Any, y: Any = None) -> Any:
-        """The rows of codes: `decode` by the name that pipelines have for it.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n, n_entries)
-        %(code_label)s
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """The rows of codes: `decode` by the name that pipelines have for it."""
         return self.decode(Z, y)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
