@@ -37,19 +37,24 @@ models = {
 # The slope that each finds, as more and more rows are wrong: 1.5 is the truth.
 
 shares = np.arange(0, 0.45, 0.05)
-figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
-for ax, at_the_end in zip(axes[1:], (False, True), strict=True):
+slopes: dict[bool, dict[str, list[float]]] = {}
+for at_the_end in (False, True):
     tables = [table(share, at_the_end) for share in shares]
-    for name, model in models.items():
-        found = [np.ravel(np.diff(model.fit(X, y).predict([[0.0], [1.0]])))[0] for X, y in tables]
-        ax.plot(shares, found, marker="o", ms=3, label=name)
+    slopes[at_the_end] = {
+        name: [np.ravel(np.diff(model.fit(X, y).predict([[0.0], [1.0]])))[0] for X, y in tables]
+        for name, model in models.items()
+    }
+
+# %%
+# Left, the lines where a tenth of the rows at one end is wrong; then the slopes, for wrong rows anywhere or at one end.
+
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+for ax, (at_the_end, found) in zip(axes[1:], slopes.items(), strict=True):
+    for name, values in found.items():
+        ax.plot(shares, values, marker="o", ms=3, label=name)
     ax.axhline(slope, color="0.4", lw=1, ls=":")
     ax.set(xlabel="share of wrong rows", ylabel="slope", title="at one end" if at_the_end else "anywhere")
 axes[2].legend(fontsize=8)
-
-# %%
-# A tenth of the rows at one end is wrong:
-
 X, y = table(0.1, True)
 axes[0].plot(X[:, 0], y, ".", color="0.5", ms=4)
 for name, model in models.items():
