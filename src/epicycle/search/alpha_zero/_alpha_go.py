@@ -165,6 +165,7 @@ class AlphaGo(NetworkPlayer):
     device: str
     random_state: Seed
     _nets: dict[str, Network]
+    _pool: list[dict[str, Array]]
 
     def __repr__(self) -> str:
         return f"AlphaGo({self.game!r}, {self.n_iter_} of {self._n_parts} parts)"
@@ -268,7 +269,7 @@ class AlphaGo(NetworkPlayer):
             for name, rate in rates.items()
         }
         self._earlier = Network(shape, self._seed, 1.0, 0.0, self.device)  # an opponent, which does not learn
-        self._pool: list[dict[str, Array]] = []
+        self._pool = []
 
     def _clone(self, expert: list[PolicyGame]) -> tuple[float, ...]:
         """The policy that does what the expert did; how often it would have, in games that were held out."""
@@ -361,7 +362,8 @@ class AlphaGo(NetworkPlayer):
         self._check_learnt()
         check_parameter("AlphaGo.probabilities", "policy", policy, Choice(*_POLICIES))
         legal = np.isin(np.arange(self.game.n_actions), self.game.legal_moves(state))
-        return self._policy(policy)(np.asarray(self.game.encode(state), dtype=np.float32)[None], legal[None])[0]
+        planes = np.asarray(self.game.encode(state), dtype=np.float32)
+        return np.asarray(self._policy(policy)(planes[None], legal[None])[0])
 
     def policy_match(self, n_games: int = 200) -> MatchResult:
         """Games of the reinforced policy against the cloned one, both without search, in turn.
