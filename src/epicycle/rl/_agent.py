@@ -40,12 +40,11 @@ COLUMNS = ("steps", "return", "length", "discounted_return", "value", "explorati
 class Agent(Evaluates, Saved, ABC):
     """Base class of agents.
 
-    A subclass stores the arguments of its constructor (``_arguments`` names them), and says how an environment is
-    entered (`_enter`), how some steps are learnt from (`_advance`) and what follows at the end (`_conclude`). All that
-    learning changes is in `_progress` and in what `_learnt` returns, so that a file of it can go on.
+    A subclass stores the arguments of its constructor, and says how an environment is entered (`_enter`), how some
+    steps are learnt from (`_advance`) and what follows at the end (`_conclude`). All that learning changes is in
+    `_progress` and in what `_learnt` returns, so that a file of it can go on.
     """
 
-    _arguments: ClassVar[tuple[str, ...]]
     _parameters: ClassVar[Mapping[str, Domain]] = {}
     _columns: ClassVar[tuple[str, ...]] = COLUMNS
     _docs: ClassVar[dict[str, str]] = {

@@ -79,7 +79,6 @@ class Bandit(Saved):
     True
     """
 
-    _arguments = ("n_arms", "strategy", "amount", "likelihood", "learning_rate", "initial_value", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "n_arms": Integer(minimum=2),
         "strategy": Choice(*_WIDTHS),

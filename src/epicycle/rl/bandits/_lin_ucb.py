@@ -57,7 +57,6 @@ class LinUCB(Saved):
     True
     """
 
-    _arguments = ("n_features", "width", "ridge", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "n_features": Integer(minimum=1),
         "width": Real(0),

@@ -13,17 +13,16 @@ policy's actions v(x) = E q(x, a). Psi and the target are constants for the grad
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
-from epicycle.rl._schedules import Schedule
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl.deep._rollout import Rollout, advantages
-from epicycle.rl.deep._rollout_agent import RolloutAgent
+from epicycle.rl.deep._rollout_agent import ROLLOUT_DEFAULTS, RolloutAgent, RolloutArguments
 from epicycle.rl.deep._spaces import Spaces
 
 Array = np.ndarray
@@ -71,55 +70,20 @@ class ActorCritic(RolloutAgent):
     True
     """
 
-    _arguments = (
-        "hidden",
-        "critic",
-        "activation",
-        "learning_rate",
-        "discount",
-        "trace_decay",
-        "n_steps",
-        "entropy_weight",
-        "value_weight",
-        "normalize_advantages",
-        "clip_gradient",
-        "log_sd",
-        "normalize_observations",
-        "normalize_rewards",
-        "n_envs",
-        "episode_limit",
-        "device",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **RolloutAgent._parameters,
         "critic": Choice("advantage", "td", "q"),
     }
     _columns = (*RolloutAgent._columns, "policy_loss", "value_loss", "entropy")
 
+    @stores_arguments(learning_rate=1e-3, trace_decay=1.0, n_steps=8, **ROLLOUT_DEFAULTS)
     def __init__(
         self,
         hidden: tuple[int, ...] = (64, 64),
         *,
         critic: str = "advantage",
-        activation: str = "tanh",
-        learning_rate: Schedule = 1e-3,
-        discount: float = 0.99,
-        trace_decay: float = 1.0,
-        n_steps: int = 8,
-        entropy_weight: Schedule = 0.0,
-        value_weight: float = 0.5,
-        normalize_advantages: bool = True,
-        clip_gradient: float | None = 0.5,
-        log_sd: float = 0.0,
-        normalize_observations: bool = False,
-        normalize_rewards: bool = False,
-        n_envs: int = 1,
-        episode_limit: int | None = None,
-        device: str = "cpu",
-        random_state: Seed = None,
-    ) -> None:
-        self._take(locals())
+        **shared: Unpack[RolloutArguments],
+    ) -> None: ...
 
     critic: str
 

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain, NoneOr, Real
-from epicycle.rl.deep._replay_agent import ReplayAgent
+from epicycle.rl.deep._replay_agent import REPLAY_DEFAULTS, ReplayAgent, ReplayArguments
 from epicycle.rl.deep._spaces import Spaces
 
 if TYPE_CHECKING:
     from epicycle.rl.deep._networks import Net
 
 Array = np.ndarray
+
+
+class ControlArguments(ReplayArguments, total=False):
+    """Arguments of agents for continuous actions."""
+
+    target_rate: float
+
+
+CONTROL_DEFAULTS: Mapping[str, Any] = {
+    "target_rate": 0.005,
+    "batch_size": 256,
+    "train_every": 1,
+    "clip_gradient": None,
+    **REPLAY_DEFAULTS,
+}
 
 
 class ControlAgent(ReplayAgent):

@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from epicycle.core._parameters import (
     NoneOr,
     Real,
 )
-from epicycle.core._random import seed_of, stream
+from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core._threads import single_threaded_blas
 from epicycle.nets.training._options import NET_PARAMETERS
 from epicycle.nets.training._torch import (
@@ -53,6 +53,31 @@ HIDDEN = Described(
     ),
 )
 ACTIVATION = Choice("relu", "tanh")
+
+
+class DeepArguments(TypedDict, total=False):
+    """Arguments of the constructors of agents with networks."""
+
+    activation: str
+    learning_rate: Schedule
+    discount: float
+    normalize_observations: bool
+    normalize_rewards: bool
+    n_envs: int
+    episode_limit: int | None
+    device: str
+    random_state: Seed
+
+
+DEEP_DEFAULTS: Mapping[str, Any] = {
+    "discount": 0.99,
+    "normalize_observations": False,
+    "normalize_rewards": False,
+    "n_envs": 1,
+    "episode_limit": None,
+    "device": "cpu",
+    "random_state": None,
+}
 
 
 class DeepAgent(Agent):
@@ -105,11 +130,6 @@ class DeepAgent(Agent):
     _spaces: Spaces
     _reward_scale: RewardScale
     _worlds: Worlds
-
-    def _take(self, given: Mapping[str, Any]) -> None:
-        """Keep the arguments of the constructor."""
-        for name in self._arguments:
-            setattr(self, name, given[name])
 
     # ------------------------------------------------------------------------------------------------ learning
 

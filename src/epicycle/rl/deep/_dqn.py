@@ -8,17 +8,17 @@ with b = argmax q-(x', .), or with `double` argmax q(x', .). q- is q of some hun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._schedules import LinearDecay, Schedule
 from epicycle.rl.deep._deep_agent import SCHEDULE
-from epicycle.rl.deep._replay_agent import ReplayAgent
+from epicycle.rl.deep._replay_agent import REPLAY_DEFAULTS, ReplayAgent, ReplayArguments
 from epicycle.rl.deep._spaces import Spaces
 
 Array = np.ndarray
@@ -73,34 +73,6 @@ class DQN(ReplayAgent):
     1
     """
 
-    _arguments = (
-        "hidden",
-        "activation",
-        "learning_rate",
-        "discount",
-        "epsilon",
-        "buffer_size",
-        "batch_size",
-        "learning_starts",
-        "train_every",
-        "gradient_steps",
-        "target_every",
-        "double",
-        "dueling",
-        "prioritized",
-        "priority_power",
-        "correction",
-        "n_step",
-        "loss",
-        "clip_rewards",
-        "clip_gradient",
-        "normalize_observations",
-        "normalize_rewards",
-        "n_envs",
-        "episode_limit",
-        "device",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **ReplayAgent._parameters,
         "epsilon": SCHEDULE,
@@ -116,37 +88,22 @@ class DQN(ReplayAgent):
     }
     _columns = (*ReplayAgent._columns, "loss", "q")
 
+    @stores_arguments(learning_rate=1e-3, batch_size=64, train_every=4, clip_gradient=10.0, **REPLAY_DEFAULTS)
     def __init__(
         self,
         hidden: tuple[int, ...] = (64, 64),
         *,
-        activation: str = "relu",
-        learning_rate: Schedule = 1e-3,
-        discount: float = 0.99,
         epsilon: Schedule = LinearDecay(1.0, 0.05, 10_000),  # noqa: B008 - frozen
-        buffer_size: int = 100_000,
-        batch_size: int = 64,
-        learning_starts: int = 1000,
-        train_every: int = 4,
-        gradient_steps: int = 1,
         target_every: int = 500,
         double: bool = True,
         dueling: bool = False,
         prioritized: bool = False,
         priority_power: float = 0.6,
         correction: Schedule = LinearDecay(0.4, 1.0, 100_000),  # noqa: B008
-        n_step: int = 1,
         loss: str = "huber",
         clip_rewards: bool = False,
-        clip_gradient: float | None = 10.0,
-        normalize_observations: bool = False,
-        normalize_rewards: bool = False,
-        n_envs: int = 1,
-        episode_limit: int | None = None,
-        device: str = "cpu",
-        random_state: Seed = None,
-    ) -> None:
-        self._take(locals())
+        **shared: Unpack[ReplayArguments],
+    ) -> None: ...
 
     epsilon: Schedule
     target_every: int

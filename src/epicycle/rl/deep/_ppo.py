@@ -7,17 +7,17 @@ rho = pi(a | x) / pi_old(a | x),    R = A + v_old(x)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._parameters import Domain, Integer, NoneOr, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._schedules import Schedule
 from epicycle.rl.deep._deep_agent import SCHEDULE
 from epicycle.rl.deep._rollout import Rollout, advantages
-from epicycle.rl.deep._rollout_agent import RolloutAgent
+from epicycle.rl.deep._rollout_agent import ROLLOUT_DEFAULTS, RolloutAgent, RolloutArguments
 
 Array = np.ndarray
 _TINY = 1e-8
@@ -61,29 +61,6 @@ class PPO(RolloutAgent):
     True
     """
 
-    _arguments = (
-        "hidden",
-        "activation",
-        "learning_rate",
-        "discount",
-        "trace_decay",
-        "n_steps",
-        "batch_size",
-        "n_epochs",
-        "clip",
-        "entropy_weight",
-        "value_weight",
-        "normalize_advantages",
-        "largest_kl",
-        "clip_gradient",
-        "log_sd",
-        "normalize_observations",
-        "normalize_rewards",
-        "n_envs",
-        "episode_limit",
-        "device",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **RolloutAgent._parameters,
         "clip": SCHEDULE,
@@ -93,32 +70,17 @@ class PPO(RolloutAgent):
     }
     _columns = (*RolloutAgent._columns, "policy_loss", "value_loss", "entropy", "kl", "clipped")
 
+    @stores_arguments(learning_rate=3e-4, trace_decay=0.95, n_steps=2048, **ROLLOUT_DEFAULTS)
     def __init__(
         self,
         hidden: tuple[int, ...] = (64, 64),
         *,
-        activation: str = "tanh",
-        learning_rate: Schedule = 3e-4,
-        discount: float = 0.99,
-        trace_decay: float = 0.95,
-        n_steps: int = 2048,
         batch_size: int = 64,
         n_epochs: int = 10,
         clip: Schedule = 0.2,
-        entropy_weight: Schedule = 0.0,
-        value_weight: float = 0.5,
-        normalize_advantages: bool = True,
         largest_kl: float | None = None,
-        clip_gradient: float | None = 0.5,
-        log_sd: float = 0.0,
-        normalize_observations: bool = False,
-        normalize_rewards: bool = False,
-        n_envs: int = 1,
-        episode_limit: int | None = None,
-        device: str = "cpu",
-        random_state: Seed = None,
-    ) -> None:
-        self._take(locals())
+        **shared: Unpack[RolloutArguments],
+    ) -> None: ...
 
     batch_size: int
     n_epochs: int

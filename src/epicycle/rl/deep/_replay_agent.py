@@ -9,11 +9,33 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle.core._parameters import Domain, Integer
-from epicycle.rl.deep._deep_agent import DeepAgent
+from epicycle.rl.deep._deep_agent import DEEP_DEFAULTS, DeepAgent, DeepArguments
 from epicycle.rl.deep._replay import Batch, Priorities, Replay
 from epicycle.rl.deep._worlds import Worlds
 
 Array = np.ndarray
+
+
+class ReplayArguments(DeepArguments, total=False):
+    """Arguments of agents that learn from a memory."""
+
+    buffer_size: int
+    batch_size: int
+    learning_starts: int
+    train_every: int
+    gradient_steps: int
+    n_step: int
+    clip_gradient: float | None
+
+
+REPLAY_DEFAULTS: Mapping[str, Any] = {
+    "activation": "relu",
+    "buffer_size": 100_000,
+    "learning_starts": 1000,
+    "gradient_steps": 1,
+    "n_step": 1,
+    **DEEP_DEFAULTS,
+}
 
 
 class ReplayAgent(DeepAgent):

@@ -9,13 +9,36 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, Real
-from epicycle.rl.deep._deep_agent import SCHEDULE, DeepAgent
+from epicycle.rl.deep._deep_agent import DEEP_DEFAULTS, SCHEDULE, DeepAgent, DeepArguments
 from epicycle.rl.deep._policy_laws import NormalLaw, SoftmaxLaw
 from epicycle.rl.deep._rollout import Rollout
 from epicycle.rl.deep._spaces import Spaces
 from epicycle.rl.deep._worlds import Worlds
 
 Array = np.ndarray
+
+
+class RolloutArguments(DeepArguments, total=False):
+    """Arguments of agents that learn from their present policy."""
+
+    trace_decay: float
+    n_steps: int
+    entropy_weight: Any
+    value_weight: float
+    normalize_advantages: bool
+    clip_gradient: float | None
+    log_sd: float
+
+
+ROLLOUT_DEFAULTS: Mapping[str, Any] = {
+    "activation": "tanh",
+    "entropy_weight": 0.0,
+    "value_weight": 0.5,
+    "normalize_advantages": True,
+    "clip_gradient": 0.5,
+    "log_sd": 0.0,
+    **DEEP_DEFAULTS,
+}
 
 
 class RolloutAgent(DeepAgent):

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._parameters import AnyOf, Choice, Domain, NoneOr, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
-from epicycle.rl._schedules import Schedule
-from epicycle.rl.deep._control_agent import ControlAgent
+from epicycle.core.estimator._estimator import stores_arguments
+from epicycle.rl.deep._control_agent import CONTROL_DEFAULTS, ControlAgent, ControlArguments
 from epicycle.rl.deep._spaces import Spaces
 
 Array = np.ndarray
@@ -62,28 +61,6 @@ class SAC(ControlAgent):
     (1,)
     """
 
-    _arguments = (
-        "hidden",
-        "activation",
-        "learning_rate",
-        "discount",
-        "temperature",
-        "target_entropy",
-        "target_rate",
-        "buffer_size",
-        "batch_size",
-        "learning_starts",
-        "train_every",
-        "gradient_steps",
-        "n_step",
-        "clip_gradient",
-        "normalize_observations",
-        "normalize_rewards",
-        "n_envs",
-        "episode_limit",
-        "device",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **ControlAgent._parameters,
         "temperature": AnyOf(Choice("auto"), Real(0)),
@@ -91,31 +68,15 @@ class SAC(ControlAgent):
     }
     _columns = (*ControlAgent._columns, "entropy", "temperature")
 
+    @stores_arguments(learning_rate=3e-4, **CONTROL_DEFAULTS)
     def __init__(
         self,
         hidden: tuple[int, ...] = (256, 256),
         *,
-        activation: str = "relu",
-        learning_rate: Schedule = 3e-4,
-        discount: float = 0.99,
         temperature: float | str = "auto",
         target_entropy: float | None = None,
-        target_rate: float = 0.005,
-        buffer_size: int = 100_000,
-        batch_size: int = 256,
-        learning_starts: int = 1000,
-        train_every: int = 1,
-        gradient_steps: int = 1,
-        n_step: int = 1,
-        clip_gradient: float | None = None,
-        normalize_observations: bool = False,
-        normalize_rewards: bool = False,
-        n_envs: int = 1,
-        episode_limit: int | None = None,
-        device: str = "cpu",
-        random_state: Seed = None,
-    ) -> None:
-        self._take(locals())
+        **shared: Unpack[ControlArguments],
+    ) -> None: ...
 
     temperature: float | str
     target_entropy: float | None

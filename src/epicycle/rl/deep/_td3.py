@@ -9,15 +9,15 @@ e is normal noise cut at `target_cut`: actions nearby are to have values nearby.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._parameters import Domain, Integer, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._schedules import Schedule
-from epicycle.rl.deep._control_agent import ControlAgent
+from epicycle.rl.deep._control_agent import CONTROL_DEFAULTS, ControlAgent, ControlArguments
 from epicycle.rl.deep._deep_agent import SCHEDULE
 from epicycle.rl.deep._spaces import Spaces
 
@@ -62,30 +62,6 @@ class TD3(ControlAgent):
     (1,)
     """
 
-    _arguments = (
-        "hidden",
-        "activation",
-        "learning_rate",
-        "discount",
-        "noise",
-        "target_noise",
-        "target_cut",
-        "policy_every",
-        "target_rate",
-        "buffer_size",
-        "batch_size",
-        "learning_starts",
-        "train_every",
-        "gradient_steps",
-        "n_step",
-        "clip_gradient",
-        "normalize_observations",
-        "normalize_rewards",
-        "n_envs",
-        "episode_limit",
-        "device",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **ControlAgent._parameters,
         "noise": SCHEDULE,
@@ -94,33 +70,17 @@ class TD3(ControlAgent):
         "policy_every": Integer(minimum=1),
     }
 
+    @stores_arguments(learning_rate=1e-3, **CONTROL_DEFAULTS)
     def __init__(
         self,
         hidden: tuple[int, ...] = (256, 256),
         *,
-        activation: str = "relu",
-        learning_rate: Schedule = 1e-3,
-        discount: float = 0.99,
         noise: Schedule = 0.1,
         target_noise: float = 0.2,
         target_cut: float = 0.5,
         policy_every: int = 2,
-        target_rate: float = 0.005,
-        buffer_size: int = 100_000,
-        batch_size: int = 256,
-        learning_starts: int = 1000,
-        train_every: int = 1,
-        gradient_steps: int = 1,
-        n_step: int = 1,
-        clip_gradient: float | None = None,
-        normalize_observations: bool = False,
-        normalize_rewards: bool = False,
-        n_envs: int = 1,
-        episode_limit: int | None = None,
-        device: str = "cpu",
-        random_state: Seed = None,
-    ) -> None:
-        self._take(locals())
+        **shared: Unpack[ControlArguments],
+    ) -> None: ...
 
     noise: Schedule
     target_noise: float

@@ -21,6 +21,7 @@ from epicycle.core._parameters import (
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core._saved import Saved
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._episodes import Episodes
 from epicycle.rl._evaluation import NO_PROOF, Evaluates
 from epicycle.rl.imitation._action_model import (
@@ -98,8 +99,6 @@ class BehaviorCloning(Imitator, Saved):
 
     Parameters
     ----------
-    %(estimator)s
-    %(features)s
     held_out : float, default=0.2
         Share of the episodes, or of rows without episodes, that are held out at first; 0 for none.
     random_state : int, Generator, RandomState or None, default=None
@@ -135,7 +134,6 @@ class BehaviorCloning(Imitator, Saved):
 
     _docs = DOCS
     _how_to_learn = "fit(episodes)"
-    _arguments = ("estimator", "features", "held_out", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "features": NoneOr(CallableDomain()),
         "held_out": Real(0, 1, inclusive=(True, False)),
@@ -145,6 +143,10 @@ class BehaviorCloning(Imitator, Saved):
     history_: History
     certificate_: Certificate
 
+    estimator: Any
+    held_out: float
+
+    @stores_arguments
     def __init__(
         self,
         estimator: Any = None,
@@ -152,9 +154,7 @@ class BehaviorCloning(Imitator, Saved):
         features: Callable[[Any], Any] | None = None,
         held_out: float = 0.2,
         random_state: Seed = None,
-    ) -> None:
-        self.estimator, self.features = estimator, features
-        self.held_out, self.random_state = held_out, random_state
+    ) -> None: ...
 
     def fit(self, episodes: Any, actions: Any = None, *, sample_weight: Any = None) -> BehaviorCloning:
         """Learn from recorded steps.

@@ -17,6 +17,7 @@ from epicycle.core._exceptions import DataError, ParameterTypeError
 from epicycle.core._parameters import SHARED_PARAMETERS, Callable as CallableDomain, Domain, Integer, NoneOr, Real
 from epicycle.core._random import Seed, stream
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._agent import COLUMNS, Agent
 from epicycle.rl._evaluation import NO_PROOF
 from epicycle.rl._interaction import Interaction
@@ -42,15 +43,12 @@ class DAgger(Imitator, Agent):
     expert : callable or agent
         Action in a state: a function of the state, or something with ``act``. A file does not keep it: give it to the
         agent that was loaded by ``agent.expert = ...``.
-    %(estimator)s
-    %(features)s
     batch_size : int, default=200
         Steps after which a round ends with its running episode.
     expert_share : float, default=0.5
         Probability of an episode by the expert in round 1; its powers in the rounds that follow.
     episode_limit : int, optional
         Steps after which an episode is cut off; by default the environment says when. Needed where episodes do not end.
-    %(random_state)s
 
     Attributes
     ----------
@@ -79,7 +77,6 @@ class DAgger(Imitator, Agent):
     """
 
     _docs: ClassVar[dict[str, str]] = {**Agent._docs, **DOCS}
-    _arguments = ("expert", "estimator", "features", "batch_size", "expert_share", "episode_limit", "random_state")
     _columns = (*COLUMNS, "disagreement")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "features": NoneOr(CallableDomain()),
@@ -89,6 +86,13 @@ class DAgger(Imitator, Agent):
         "random_state": SHARED_PARAMETERS["random_state"],
     }
 
+    expert: Any
+    estimator: Any
+    batch_size: int
+    expert_share: float
+    episode_limit: int | None
+
+    @stores_arguments
     def __init__(
         self,
         expert: Any,
@@ -99,10 +103,7 @@ class DAgger(Imitator, Agent):
         expert_share: float = 0.5,
         episode_limit: int | None = None,
         random_state: Seed = None,
-    ) -> None:
-        self.expert, self.estimator, self.features = expert, estimator, features
-        self.batch_size, self.expert_share, self.random_state = batch_size, expert_share, random_state
-        self.episode_limit = episode_limit
+    ) -> None: ...
 
     # ------------------------------------------------------------------------------------------------ learning
 

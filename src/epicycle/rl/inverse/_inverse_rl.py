@@ -18,6 +18,7 @@ from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Domain, Integer
 from epicycle.core._random import Seed
 from epicycle.core._saved import Saved, attributes_of
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._evaluation import Evaluates, state_number
 from epicycle.rl.inverse._expert_problem import ExpertProblem, expert_problem
 from epicycle.rl.inverse._max_entropy import MaximumEntropy
@@ -103,7 +104,6 @@ class InverseRL(Evaluates, Saved):
     """
 
     _how_to_learn = "fit(mdp, expert)"
-    _arguments = ("method", "penalty", "tol", "max_iter", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "method": Choice(*METHODS),
         "penalty": Real(0),
@@ -122,6 +122,12 @@ class InverseRL(Evaluates, Saved):
     certificate_: Certificate
     n_iter_: int
 
+    method: str
+    penalty: float
+    tol: float
+    max_iter: int
+
+    @stores_arguments
     def __init__(
         self,
         method: str = "max_entropy",
@@ -130,9 +136,7 @@ class InverseRL(Evaluates, Saved):
         tol: float = 1e-6,
         max_iter: int = 1000,
         random_state: Seed = None,
-    ) -> None:
-        self.method, self.penalty, self.tol = method, penalty, tol
-        self.max_iter, self.random_state = max_iter, random_state
+    ) -> None: ...
 
     def fit(self, mdp: MDP, expert: Any, *, features: Any = None, start: Any = None) -> InverseRL:
         """Learn the reward.

@@ -17,6 +17,7 @@ from epicycle.core._exceptions import DataError, ParameterTypeError
 from epicycle.core._parameters import SHARED_PARAMETERS, Domain, Real
 from epicycle.core._random import Seed, stream
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._agent import Agent
 from epicycle.rl._interaction import Interaction
 from epicycle.rl._schedules import Schedule, at_step, numbers_of
@@ -49,10 +50,16 @@ class LinearAgent(Agent):
         "coef_": "coef_ : array (A, n_features)\n    Weights of the features for each action.",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("coef_",)
-    _arguments = ("features", "learning_rate", "epsilon", "discount", "trace_decay", "random_state")
 
     coef_: Array
 
+    features: TileCoding | FourierBasis
+    learning_rate: Schedule
+    epsilon: Schedule
+    discount: float
+    trace_decay: float
+
+    @stores_arguments
     def __init__(
         self,
         features: TileCoding | FourierBasis,
@@ -62,9 +69,7 @@ class LinearAgent(Agent):
         discount: float = 0.99,
         trace_decay: float = 0.0,
         random_state: Seed = None,
-    ) -> None:
-        self.features, self.learning_rate, self.epsilon = features, learning_rate, epsilon
-        self.discount, self.trace_decay, self.random_state = discount, trace_decay, random_state
+    ) -> None: ...
 
     def _enter(self, world: Interaction) -> Interaction:
         name = type(self).__name__
@@ -209,14 +214,6 @@ class LinearSARSA(LinearAgent):
     With `trace_decay` this is the semi-gradient SARSA(:math:`\lambda`) of Sutton and Barto, chapter 12, with replacing
     traces on tiles.
 
-    Parameters
-    ----------
-    %(features)s
-    %(learning_rate)s
-    %(epsilon)s
-    %(discount)s
-    %(trace_decay)s
-
     Examples
     --------
     >>> from epicycle.control import MountainCar
@@ -238,14 +235,6 @@ class LinearQLearning(LinearAgent):
 
     Off the policy and with features nothing is known to converge; in practice it mostly does with tiles. Traces end
     where an action is not greedy.
-
-    Parameters
-    ----------
-    %(features)s
-    %(learning_rate)s
-    %(epsilon)s
-    %(discount)s
-    %(trace_decay)s
 
     Examples
     --------

@@ -59,8 +59,6 @@ class LSTD:
     [0.81, 0.9, 1.0]
     """
 
-    _arguments = ("features", "discount", "trace_decay", "ridge")
-
     def __init__(
         self,
         features: Callable[[Any], Array],
@@ -165,8 +163,6 @@ class LSPI:
     >>> [model.act(i) for i in range(4)]
     [1, 1, 1, 1]
     """
-
-    _arguments = ("features", "n_actions", "discount", "ridge", "tol", "max_iter")
 
     def __init__(
         self,

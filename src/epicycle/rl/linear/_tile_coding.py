@@ -43,8 +43,6 @@ class TileCoding:
     [1, 6, 2, 7]
     """
 
-    _arguments = ("low", "high", "n_tiles", "n_tilings")
-
     def __init__(self, low: Any, high: Any, *, n_tiles: int | tuple[int, ...] = 8, n_tilings: int = 8) -> None:
         self.low, self.high = checked_bounds(low, high)
         given = (n_tiles,) * len(self.low) if isinstance(n_tiles, int | np.integer) else tuple(n_tiles)

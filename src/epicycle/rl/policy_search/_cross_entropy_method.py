@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._parameters import SHARED_PARAMETERS, Domain, Integer, Real
+from epicycle.core._parameters import Domain, Integer, Real
 from epicycle.core._random import Seed, stream
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
-from epicycle.rl.policy_search._policy_agent import FEATURES, PolicyAgent
+from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent
 
 Array = np.ndarray
 
@@ -28,7 +29,6 @@ class CrossEntropyMethod(PolicyAgent):
 
     Parameters
     ----------
-    %(features)s
     population : int, default=40
         Policies of a round.
     elite : float, default=0.2
@@ -50,17 +50,20 @@ class CrossEntropyMethod(PolicyAgent):
     True
     """
 
-    _arguments = ("features", "population", "elite", "spread", "noise", "discount", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **FEATURES,
+        **PARAMETERS,
         "population": Integer(minimum=4),
         "elite": Real(0, 1, inclusive=False),
         "spread": Real(0, inclusive=False),
         "noise": Real(0),
-        "discount": Real(0, 1),
-        "random_state": SHARED_PARAMETERS["random_state"],
     }
 
+    population: int
+    elite: float
+    spread: float
+    noise: float
+
+    @stores_arguments
     def __init__(
         self,
         features: Callable[[Array], Any] | None = None,
@@ -71,9 +74,7 @@ class CrossEntropyMethod(PolicyAgent):
         noise: float = 0.2,
         discount: float = 1.0,
         random_state: Seed = None,
-    ) -> None:
-        self.features, self.population, self.elite = features, population, elite
-        self.spread, self.noise, self.discount, self.random_state = spread, noise, discount, random_state
+    ) -> None: ...
 
     def _new_tables(self, policy: LinearPolicy) -> dict[str, Array]:
         sd = np.full(policy.size, float(self.spread))

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._parameters import SHARED_PARAMETERS, Boolean, Domain, Integer, Real
+from epicycle.core._parameters import Boolean, Domain, Integer, Real
 from epicycle.core._random import Seed, stream
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._adam import climb, climbing_tables
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
-from epicycle.rl.policy_search._policy_agent import FEATURES, PolicyAgent
+from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent
 
 Array = np.ndarray
 
@@ -35,7 +36,6 @@ class EvolutionStrategy(PolicyAgent):
 
     Parameters
     ----------
-    %(features)s
     pairs : int, default=10
         n, pairs of episodes for a step.
     spread : float, default=0.5
@@ -57,17 +57,20 @@ class EvolutionStrategy(PolicyAgent):
     True
     """
 
-    _arguments = ("features", "pairs", "spread", "ranks", "learning_rate", "discount", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **FEATURES,
+        **PARAMETERS,
         "pairs": Integer(minimum=1),
         "spread": Real(0, inclusive=False),
         "ranks": Boolean(),
         "learning_rate": Real(0, inclusive=False),
-        "discount": Real(0, 1),
-        "random_state": SHARED_PARAMETERS["random_state"],
     }
 
+    pairs: int
+    spread: float
+    ranks: bool
+    learning_rate: float
+
+    @stores_arguments
     def __init__(
         self,
         features: Callable[[Array], Any] | None = None,
@@ -78,9 +81,7 @@ class EvolutionStrategy(PolicyAgent):
         learning_rate: float = 0.1,
         discount: float = 1.0,
         random_state: Seed = None,
-    ) -> None:
-        self.features, self.pairs, self.spread, self.ranks = features, pairs, spread, ranks
-        self.learning_rate, self.discount, self.random_state = learning_rate, discount, random_state
+    ) -> None: ...
 
     def _new_tables(self, policy: LinearPolicy) -> dict[str, Array]:
         return climbing_tables(policy.size)

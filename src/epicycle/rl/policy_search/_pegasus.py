@@ -15,7 +15,6 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import (
-    SHARED_PARAMETERS,
     AnyOf,
     Callable as CallableDomain,
     Choice,
@@ -25,10 +24,11 @@ from epicycle.core._parameters import (
 )
 from epicycle.core._random import Seed, stream
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
 from epicycle.rl.policy_search._pathwise import differentiable, pathwise_gradients
-from epicycle.rl.policy_search._policy_agent import FEATURES, PolicyAgent
+from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent
 
 Array = np.ndarray
 _POINTS = 10  # that are tried before an optimiser starts
@@ -56,7 +56,6 @@ class Pegasus(PolicyAgent):
 
     Parameters
     ----------
-    %(features)s
     scenarios : int, default=10
         m.
     optimizer : {"nelder-mead", "powell", "bfgs"} or callable, default="nelder-mead"
@@ -78,16 +77,18 @@ class Pegasus(PolicyAgent):
     True
     """
 
-    _arguments = ("features", "scenarios", "optimizer", "spread", "discount", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **FEATURES,
+        **PARAMETERS,
         "scenarios": Integer(minimum=1),
         "optimizer": AnyOf(Choice(*OPTIMIZERS), CallableDomain()),
         "spread": Real(0, inclusive=False),
-        "discount": Real(0, 1),
-        "random_state": SHARED_PARAMETERS["random_state"],
     }
 
+    scenarios: int
+    optimizer: str | Callable[[Callable[[Array], float], Array], Any]
+    spread: float
+
+    @stores_arguments
     def __init__(
         self,
         features: Callable[[Array], Any] | None = None,
@@ -97,9 +98,7 @@ class Pegasus(PolicyAgent):
         spread: float = 1.0,
         discount: float = 1.0,
         random_state: Seed = None,
-    ) -> None:
-        self.features, self.scenarios, self.optimizer = features, scenarios, optimizer
-        self.spread, self.discount, self.random_state = spread, discount, random_state
+    ) -> None: ...
 
     def _enter(self, world: Interaction) -> Interaction:
         if self.optimizer is None:

@@ -8,14 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Callable as CallableDomain, Domain, NoneOr
+from epicycle.core._parameters import SHARED_PARAMETERS, Callable as CallableDomain, Domain, NoneOr, Real
 from epicycle.core._random import stream
 from epicycle.rl._agent import Agent
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._linear_policy import LinearPolicy, linear_policy
 
 Array = np.ndarray
-FEATURES: dict[str, Domain] = {"features": NoneOr(CallableDomain())}
+PARAMETERS: Mapping[str, Domain] = {
+    "features": NoneOr(CallableDomain()),
+    "discount": Real(0, 1),
+    "random_state": SHARED_PARAMETERS["random_state"],
+}
 
 
 class PolicyAgent(Agent):
@@ -32,8 +36,9 @@ class PolicyAgent(Agent):
         "the logarithms of the standard deviations.",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("coef_",)
-    _parameters: ClassVar[Mapping[str, Domain]] = FEATURES
+    _parameters: ClassVar[Mapping[str, Domain]] = PARAMETERS
     features: Callable[[Array], Any] | None
+    discount: float
     _tables: dict[str, Array]
 
     @property

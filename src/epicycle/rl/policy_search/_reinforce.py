@@ -14,14 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epicycle.core._exceptions import NotFittedError
-from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Domain, Integer, Real, check_parameter
+from epicycle.core._parameters import Choice, Domain, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._adam import climb, climbing_tables
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
 from epicycle.rl.policy_search._pathwise import differentiable, pathwise_gradients
-from epicycle.rl.policy_search._policy_agent import FEATURES, PolicyAgent, returns_to_go
+from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent, returns_to_go
 
 Array = np.ndarray
 WEIGHTS = ("return", "reward_to_go", "baseline")
@@ -38,7 +39,6 @@ class Reinforce(PolicyAgent):
 
     Parameters
     ----------
-    %(features)s
     weight : {"baseline", "reward_to_go", "return"}, default="baseline"
         What the scores are weighted by: the rewards that follow less their mean over the other episodes of the batch,
         the rewards that follow, or the return of the whole episode. All are unbiased; their variances differ.
@@ -46,7 +46,6 @@ class Reinforce(PolicyAgent):
         Episodes for a step.
     learning_rate : float, default=0.05
         Length of a step of Adam.
-    %(discount)s
 
     Examples
     --------
@@ -58,16 +57,18 @@ class Reinforce(PolicyAgent):
     True
     """
 
-    _arguments = ("features", "weight", "batch_size", "learning_rate", "discount", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **FEATURES,
+        **PARAMETERS,
         "weight": Choice(*WEIGHTS),
         "batch_size": Integer(minimum=2),
         "learning_rate": Real(0, inclusive=False),
-        "discount": Real(0, 1),
-        "random_state": SHARED_PARAMETERS["random_state"],
     }
 
+    weight: str
+    batch_size: int
+    learning_rate: float
+
+    @stores_arguments
     def __init__(
         self,
         features: Callable[[Array], Any] | None = None,
@@ -77,9 +78,7 @@ class Reinforce(PolicyAgent):
         learning_rate: float = 0.05,
         discount: float = 0.99,
         random_state: Seed = None,
-    ) -> None:
-        self.features, self.weight, self.batch_size = features, weight, batch_size
-        self.learning_rate, self.discount, self.random_state = learning_rate, discount, random_state
+    ) -> None: ...
 
     def _new_tables(self, policy: LinearPolicy) -> dict[str, Array]:
         return climbing_tables(policy.size)

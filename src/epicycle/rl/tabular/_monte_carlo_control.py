@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle._native import rl as native
 from epicycle.core._exceptions import ConvergenceWarning, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
-from epicycle.rl._schedules import EpsilonGreedy, Exploration, Schedule, VisitDecay, exploration_of
-from epicycle.rl.tabular._table_agent import TableAgent
+from epicycle.core.estimator._estimator import stores_arguments
+from epicycle.rl._schedules import EpsilonGreedy, VisitDecay, exploration_of
+from epicycle.rl.tabular._table_agent import TABLE_DEFAULTS, TableAgent, TableArguments
 from epicycle.rl.tabular._table_world import TableWorld
 
 Array = np.ndarray
@@ -69,11 +69,8 @@ class MonteCarloControl(MonteCarloAgent):
         Whether the return after the first visit of an episode counts, or those after all.
     off_policy : bool, default=False
         Whether to learn the values of the greedy policy; always from every visit.
-    %(exploration)s
     learning_rate : float, LinearDecay, ExponentialDecay or VisitDecay, default=VisitDecay()
         Share of the way to a return; not used off the policy.
-    %(discount)s
-    %(initial_value)s
 
     Examples
     --------
@@ -86,35 +83,20 @@ class MonteCarloControl(MonteCarloAgent):
     """
 
     _target: ClassVar[str] = "q_learning"
-    _arguments = (
-        "visits",
-        "off_policy",
-        "exploration",
-        "learning_rate",
-        "discount",
-        "initial_value",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **MonteCarloAgent._parameters,
         "visits": Choice("first", "every"),
         "off_policy": Boolean(),
     }
 
+    @stores_arguments(**{**TABLE_DEFAULTS, "learning_rate": VisitDecay()})
     def __init__(
         self,
         *,
         visits: str = "first",
         off_policy: bool = False,
-        exploration: Exploration = 0.1,
-        learning_rate: Schedule = VisitDecay(),  # noqa: B008  # it cannot be changed
-        discount: float = 0.99,
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.visits, self.off_policy, self.exploration = visits, off_policy, exploration
-        self.learning_rate, self.discount = learning_rate, discount
-        self.initial_value, self.random_state = initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...
 
     def _settings(self) -> tuple[Any, ...]:
         ways = exploration_of("MonteCarloControl: exploration", self.exploration)

@@ -8,16 +8,15 @@ n(s, a, s') counts what followed; the target of a value under the model is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle._native import rl as native
 from epicycle.core._parameters import Domain, Integer, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
-from epicycle.rl._schedules import Exploration, Schedule
-from epicycle.rl.tabular._table_agent import TableAgent
+from epicycle.core.estimator._estimator import stores_arguments
+from epicycle.rl.tabular._table_agent import TABLE_DEFAULTS, TableAgent, TableArguments
 
 Array = np.ndarray
 _COLUMNS = ("pair", "next", "ended", "count", "reward")  # of an outcome
@@ -108,14 +107,6 @@ class DynaQ(PlanningAgent):
 
     so that far fewer steps in the environment are needed than by Q-learning, which is `planning_steps` of 0.
 
-    Parameters
-    ----------
-    %(planning_steps)s
-    %(learning_rate)s
-    %(exploration)s
-    %(discount)s
-    %(initial_value)s
-
     See Also
     --------
     PrioritizedSweeping : Chooses the updates by their size.
@@ -131,20 +122,13 @@ class DynaQ(PlanningAgent):
     -13.0
     """
 
-    _arguments = ("planning_steps", "learning_rate", "exploration", "discount", "initial_value", "random_state")
-
+    @stores_arguments(**TABLE_DEFAULTS)
     def __init__(
         self,
         *,
         planning_steps: int = 10,
-        learning_rate: Schedule = 0.1,
-        exploration: Exploration = 0.1,
-        discount: float = 0.99,
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.planning_steps, self.learning_rate, self.exploration = planning_steps, learning_rate, exploration
-        self.discount, self.initial_value, self.random_state = discount, initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...
 
 
 @in_catalogue("rl", "G9", certificate="loss of the greedy policy")
@@ -160,12 +144,8 @@ class PrioritizedSweeping(PlanningAgent):
 
     Parameters
     ----------
-    %(planning_steps)s
     threshold : float, default=1e-4
         Size of a change that is worth an update.
-    %(exploration)s
-    %(discount)s
-    %(initial_value)s
 
     See Also
     --------
@@ -181,20 +161,15 @@ class PrioritizedSweeping(PlanningAgent):
     -13.0
     """
 
-    _arguments = ("planning_steps", "threshold", "exploration", "discount", "initial_value", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {**PlanningAgent._parameters, "threshold": Real(0)}
     _sweeping = True
     learning_rate = 1.0  # values take over their targets
 
+    @stores_arguments(exploration=0.1, discount=0.99, initial_value=0.0, random_state=None)
     def __init__(
         self,
         *,
         planning_steps: int = 10,
         threshold: float = 1e-4,
-        exploration: Exploration = 0.1,
-        discount: float = 0.99,
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.planning_steps, self.threshold, self.exploration = planning_steps, threshold, exploration
-        self.discount, self.initial_value, self.random_state = discount, initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...

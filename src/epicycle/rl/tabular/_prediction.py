@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
+from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._evaluation import state_number
-from epicycle.rl._schedules import Schedule, VisitDecay, numbers_of
+from epicycle.rl._schedules import VisitDecay, numbers_of
 from epicycle.rl.tabular._monte_carlo_control import MonteCarloAgent
-from epicycle.rl.tabular._table_agent import GIVEN_POLICY, TARGETS, TableAgent
+from epicycle.rl.tabular._table_agent import GIVEN_POLICY, TARGETS, TableAgent, TableArguments
 from epicycle.rl.tabular._table_certificate import error_of_values
 from epicycle.rl.tabular._table_world import TableWorld
 from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
@@ -115,16 +115,10 @@ class TDPrediction(Prediction, TemporalDifferenceAgent):
 
     Parameters
     ----------
-    %(policy)s
-    %(learning_rate)s
-    %(discount)s
-    %(n_steps)s
-    %(trace_decay)s
     trace : {"accumulating", "replacing", "dutch"}, default="accumulating"
         What a visit does to a trace: add 1, set it to 1, or shrink it by the learning rate and add 1.
     offline : bool, default=False
         Whether the values change at the end of an episode only, by the sum of all changes.
-    %(initial_value)s
 
     Examples
     --------
@@ -138,17 +132,6 @@ class TDPrediction(Prediction, TemporalDifferenceAgent):
     [0.2, 0.3, 0.5, 0.7, 0.8]
     """
 
-    _arguments = (
-        "policy",
-        "learning_rate",
-        "discount",
-        "n_steps",
-        "trace_decay",
-        "trace",
-        "offline",
-        "initial_value",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **TableAgent._parameters,
         "policy": NoneOr(ArrayLike()),
@@ -158,22 +141,17 @@ class TDPrediction(Prediction, TemporalDifferenceAgent):
         "offline": Boolean(),
     }
 
+    @stores_arguments(learning_rate=0.1, discount=0.99, initial_value=0.0, random_state=None)
     def __init__(
         self,
         policy: Any = None,
         *,
-        learning_rate: Schedule = 0.1,
-        discount: float = 0.99,
         n_steps: int = 1,
         trace_decay: float = 0.0,
         trace: str = "accumulating",
         offline: bool = False,
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.policy, self.learning_rate, self.discount = policy, learning_rate, discount
-        self.n_steps, self.trace_decay, self.trace, self.offline = n_steps, trace_decay, trace, offline
-        self.initial_value, self.random_state = initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...
 
     def _settings(self) -> tuple[Any, ...]:
         if self.n_steps > 1 and self.trace_decay > 0:
@@ -194,13 +172,10 @@ class MonteCarloPrediction(Prediction, MonteCarloAgent):
 
     Parameters
     ----------
-    %(policy)s
     visits : {"first", "every"}, default="first"
         Whether the return after the first visit of an episode counts, or those after all.
     learning_rate : float, LinearDecay, ExponentialDecay or VisitDecay, default=VisitDecay()
         Share of the way to a return.
-    %(discount)s
-    %(initial_value)s
 
     Examples
     --------
@@ -211,22 +186,17 @@ class MonteCarloPrediction(Prediction, MonteCarloAgent):
     [0.2, 0.3, 0.5, 0.7, 0.8]
     """
 
-    _arguments = ("policy", "visits", "learning_rate", "discount", "initial_value", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **TableAgent._parameters,
         "policy": NoneOr(ArrayLike()),
         "visits": Choice("first", "every"),
     }
 
+    @stores_arguments(learning_rate=VisitDecay(), discount=0.99, initial_value=0.0, random_state=None)
     def __init__(
         self,
         policy: Any = None,
         *,
         visits: str = "first",
-        learning_rate: Schedule = VisitDecay(),  # noqa: B008  # it cannot be changed
-        discount: float = 0.99,
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.policy, self.visits, self.learning_rate = policy, visits, learning_rate
-        self.discount, self.initial_value, self.random_state = discount, initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...

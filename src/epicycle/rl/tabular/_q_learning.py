@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from epicycle.core._parameters import Choice, Domain, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
-from epicycle.rl._schedules import Exploration, Schedule
+from epicycle.core.estimator._estimator import stores_arguments
+from epicycle.rl.tabular._table_agent import TABLE_DEFAULTS, TableArguments
 from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
 
 
@@ -25,15 +25,6 @@ class QLearning(TemporalDifferenceAgent):
 
     On a decision process the steps are drawn and learnt from in compiled code, millions in a second; other environments
     are asked step by step.
-
-    Parameters
-    ----------
-    %(learning_rate)s
-    %(exploration)s
-    %(discount)s
-    %(trace_decay)s
-    %(trace)s
-    %(initial_value)s
 
     See Also
     --------
@@ -53,35 +44,20 @@ class QLearning(TemporalDifferenceAgent):
     """
 
     _target: ClassVar[str] = "q_learning"
-    _arguments = (
-        "learning_rate",
-        "exploration",
-        "discount",
-        "trace_decay",
-        "trace",
-        "initial_value",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **TemporalDifferenceAgent._parameters,
         "trace_decay": Real(0, 1),
         "trace": Choice(*TRACES),
     }
 
+    @stores_arguments(**TABLE_DEFAULTS)
     def __init__(
         self,
         *,
-        learning_rate: Schedule = 0.1,
-        exploration: Exploration = 0.1,
-        discount: float = 0.99,
         trace_decay: float = 0.0,
         trace: str = "replacing",
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
-        self.trace_decay, self.trace = trace_decay, trace
-        self.initial_value, self.random_state = initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...
 
 
 @in_catalogue("rl", "G9", certificate="loss of the greedy policy")
@@ -94,13 +70,6 @@ class DoubleQLearning(TemporalDifferenceAgent):
 
     and actions are chosen by the sum of both.
 
-    Parameters
-    ----------
-    %(learning_rate)s
-    %(exploration)s
-    %(discount)s
-    %(initial_value)s
-
     Examples
     --------
     >>> from epicycle.control import worlds
@@ -111,19 +80,12 @@ class DoubleQLearning(TemporalDifferenceAgent):
     """
 
     _target: ClassVar[str] = "double_q_learning"
-    _arguments = ("learning_rate", "exploration", "discount", "initial_value", "random_state")
 
+    @stores_arguments(**TABLE_DEFAULTS)
     def __init__(
         self,
-        *,
-        learning_rate: Schedule = 0.1,
-        exploration: Exploration = 0.1,
-        discount: float = 0.99,
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
-        self.initial_value, self.random_state = initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...
 
     def _table(self) -> np.ndarray:
         return np.asarray((self._tables["q"] + self._tables["second"]).reshape(self._allowed.shape) / 2)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer, Real
-from epicycle.core._random import Seed
 from epicycle.core.estimator import in_catalogue
-from epicycle.rl._schedules import Exploration, Schedule
+from epicycle.core.estimator._estimator import stores_arguments
+from epicycle.rl.tabular._table_agent import TABLE_DEFAULTS, TableArguments
 from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
 
 
@@ -22,16 +22,6 @@ class SARSA(TemporalDifferenceAgent):
     Because a' explores as well, the values know what exploring costs, and the policy keeps away from where it is dear.
     With `n_steps` the target is :math:`r_1 + \gamma r_2 + \ldots + \gamma^n Q(s_n, a_n)`, with `trace_decay` the mean
     of these over all n with weights :math:`(1 - \lambda) \lambda^{n - 1}`, by traces.
-
-    Parameters
-    ----------
-    %(learning_rate)s
-    %(exploration)s
-    %(discount)s
-    %(n_steps)s
-    %(trace_decay)s
-    %(trace)s
-    %(initial_value)s
 
     See Also
     --------
@@ -48,16 +38,6 @@ class SARSA(TemporalDifferenceAgent):
     """
 
     _target: ClassVar[str] = "sarsa"
-    _arguments = (
-        "learning_rate",
-        "exploration",
-        "discount",
-        "n_steps",
-        "trace_decay",
-        "trace",
-        "initial_value",
-        "random_state",
-    )
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **TemporalDifferenceAgent._parameters,
         "n_steps": Integer(minimum=1, maximum=100_000),
@@ -65,21 +45,15 @@ class SARSA(TemporalDifferenceAgent):
         "trace": Choice(*TRACES),
     }
 
+    @stores_arguments(**TABLE_DEFAULTS)
     def __init__(
         self,
         *,
-        learning_rate: Schedule = 0.1,
-        exploration: Exploration = 0.1,
-        discount: float = 0.99,
         n_steps: int = 1,
         trace_decay: float = 0.0,
         trace: str = "replacing",
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
-        self.n_steps, self.trace_decay, self.trace = n_steps, trace_decay, trace
-        self.initial_value, self.random_state = initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...
 
     def _settings(self) -> tuple[Any, ...]:
         if self.n_steps > 1 and self.trace_decay > 0:
@@ -98,14 +72,6 @@ class ExpectedSARSA(TemporalDifferenceAgent):
     The same values as those of :class:`SARSA`, without the noise of the next action, so that larger learning rates can
     be used.
 
-    Parameters
-    ----------
-    %(learning_rate)s
-    %(exploration)s
-    %(discount)s
-    %(n_steps)s
-    %(initial_value)s
-
     Examples
     --------
     >>> from epicycle.control import worlds
@@ -116,21 +82,15 @@ class ExpectedSARSA(TemporalDifferenceAgent):
     """
 
     _target: ClassVar[str] = "expected_sarsa"
-    _arguments = ("learning_rate", "exploration", "discount", "n_steps", "initial_value", "random_state")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **TemporalDifferenceAgent._parameters,
         "n_steps": Integer(minimum=1, maximum=100_000),
     }
 
+    @stores_arguments(**TABLE_DEFAULTS)
     def __init__(
         self,
         *,
-        learning_rate: Schedule = 0.1,
-        exploration: Exploration = 0.1,
-        discount: float = 0.99,
         n_steps: int = 1,
-        initial_value: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.learning_rate, self.exploration, self.discount = learning_rate, exploration, discount
-        self.n_steps, self.initial_value, self.random_state = n_steps, initial_value, random_state
+        **shared: Unpack[TableArguments],
+    ) -> None: ...

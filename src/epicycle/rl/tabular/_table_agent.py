@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
 from epicycle._native import rl as native
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Domain, Real
-from epicycle.core._random import stream
+from epicycle.core._random import Seed, stream
 from epicycle.rl._agent import Agent
 from epicycle.rl._evaluation import state_number
 from epicycle.rl._interaction import Interaction
@@ -28,6 +28,25 @@ _CALLS = 10_000  # the same of other environments
 _MOST = 100_000_000  # entries of a table of values
 # Places in the kernel's position; its head file says what they are.
 _WHOLE, _REAL, _STEPS, _RUNNING, _LENGTH, _WAITING, _ACTIVE = 12, 4, 4, 5, 8, 10, 11
+
+
+class TableArguments(TypedDict, total=False):
+    """Arguments of the constructors of agents with a table."""
+
+    learning_rate: Schedule
+    exploration: Exploration
+    discount: float
+    initial_value: float
+    random_state: Seed
+
+
+TABLE_DEFAULTS: Mapping[str, Any] = {
+    "learning_rate": 0.1,
+    "exploration": 0.1,
+    "discount": 0.99,
+    "initial_value": 0.0,
+    "random_state": None,
+}
 
 
 class TableAgent(Agent):
