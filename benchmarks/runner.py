@@ -27,7 +27,7 @@ def _silent(message: str) -> None:
 def run_task(
     task: Task, *, quick: bool = False, repeats: int = 5, threads: int = 2, log: Callable[[str], None] = _silent
 ) -> dict[str, Outcome]:
-    """Measure every implementation of `task`: one warm-up round, then `repeats` rounds, interleaved.
+    """Measure every implementation of `task`: one warm-up round if it asks for it, then `repeats` rounds, interleaved.
 
     Within a round each implementation runs once, and each round begins with another one, so that a slow spell of the
     machine meets all of them.
@@ -65,7 +65,7 @@ class _Run:
             for implementation in contenders:
                 if implementation.tolerances:
                     self._choose_tolerance(implementation)
-            for round_number in range(repeats + 1):
+            for round_number in range(0 if self.task.warm_up else 1, repeats + 1):
                 first = round_number % len(contenders)
                 for implementation in contenders[first:] + contenders[:first]:
                     if not self.outcomes[implementation.name].failure:

@@ -132,6 +132,8 @@ class Task:
         Whether peak memory means something here.
     defined_in : str
         The module that defines the task, where that is not the one of `make`.
+    warm_up : bool
+        Whether a round that does not count goes first; runs of minutes need none.
     """
 
     name: str
@@ -145,6 +147,7 @@ class Task:
     cap: float = 120.0
     memory: bool = True
     defined_in: str = ""
+    warm_up: bool = True
 
     @property
     def module(self) -> str:

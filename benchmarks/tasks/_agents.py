@@ -114,4 +114,5 @@ nobody learnt from, with an interval for what other seeds would give.""",
         cap=1800.0,
         memory=False,
         defined_in=ours.__module__,
+        warm_up=False,
     )
