@@ -72,6 +72,7 @@ def main() -> int:
         parser.error(f"no browser: none of {', '.join(chromium.NAMES)} is in PATH")
     with tempfile.TemporaryDirectory() as name:
         runs = given.runs or Path(name)
+        runs.mkdir(parents=True, exist_ok=True)
         pages = {run: page_of(run, given.data, runs, given.time) for run in RUNS}
         OUT.mkdir(exist_ok=True)
         with chromium.browser(executable, Path(name)) as browser:
