@@ -51,6 +51,13 @@ class Agent(Evaluates, Saved, ABC):
         "discount": "discount : float, default={default}\n    Discount of later rewards, in [0, 1].",
         "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
         "    Seed of `learn`; the same seed gives the same bits.",
+        "act_observation": "observation : int or array\n    The state, as the environment returns it.",
+        "act_deterministic": "deterministic : bool, default={default}\n"
+        "    Whether to take the best action; otherwise one as while learning.",
+        "act_returns": "int or array",
+        "time_limit": "time_limit : float, optional\n    Seconds after which the call ends, with a warning.",
+        "resume_checkpoint": "checkpoint : str or path, optional\n    File to which the agent is written now and then.",
+        "checkpoint_every": "checkpoint_every : int, default=100000\n    Steps between two writes, at least.",
         "history_": "history_ : History\n    One row for an episode, or for several of them where there are many: "
         "steps at its end, return, length,\n    discounted return, value of its first state when it began, exploration "
         "at its end.",
@@ -95,13 +102,9 @@ class Agent(Evaluates, Saved, ABC):
             Number of steps.
         seed : int, optional
             Seed of this call; by default from `random_state`.
-        time_limit : float, optional
-            Seconds after which the call ends, with a warning.
         checkpoint : str or path, optional
             File to which the agent is written now and then; ``ep.load(file).resume(env)`` goes on from there to the
             same bits.
-        checkpoint_every : int, default=100000
-            Steps between two writes, at least.
         verbose : int, default=0
             1 shows progress when learning takes more than about two seconds.
 
@@ -138,12 +141,6 @@ class Agent(Evaluates, Saved, ABC):
         ----------
         env : MDP or environment
             The environment, the same as in `learn`.
-        time_limit : float, optional
-            Seconds after which the call ends, with a warning.
-        checkpoint : str or path, optional
-            File to which the agent is written now and then.
-        checkpoint_every : int, default=100000
-            Steps between two writes, at least.
         verbose : int, default=0
             1 shows progress.
 
@@ -260,19 +257,7 @@ class Agent(Evaluates, Saved, ABC):
 
     @abstractmethod
     def act(self, observation: Any, deterministic: bool = True) -> Any:
-        """Action in a state.
-
-        Parameters
-        ----------
-        observation : int or array
-            The state, as the environment returns it.
-        deterministic : bool, default=True
-            Whether to take the best action; otherwise one as while learning.
-
-        Returns
-        -------
-        int or array
-        """
+        """Action in a state."""
 
     @styled
     def plot(self, column: str = "return", *, smooth: int = 1, ax: Axes | None = None, **line: Any) -> Axes:

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from epicycle.core._certificate import Certificate
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError, NotFittedError
 from epicycle.core._parameters import Boolean, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.rl._interaction import Interaction
-from epicycle.rl._video import record_video
+from epicycle.rl._video import VIDEO_DOCS, record_video
 from epicycle.stats._summary import central_quantile
 
 Array = np.ndarray
@@ -174,6 +175,7 @@ class Evaluates(ABC):
             self.certificate_ = Certificate("none", np.nan, 0.0, f"{NO_PROOF}; evaluation: {result}")
         return result
 
+    @documented(VIDEO_DOCS)
     def record(
         self,
         env: Any,
@@ -192,25 +194,8 @@ class Evaluates(ABC):
         ----------
         env : environment
             One that draws itself, made with ``render_mode="rgb_array"``.
-        path : str or path
-            Name of a file that ends with .gif; any other is a folder for files 0000.png, 0001.png and so on.
         seed : int, optional
             Seed of the episode; by default from `random_state`.
-        deterministic : bool, default=True
-            Whether to take the best actions, or those of learning.
-        max_steps : int, default=1000
-            Steps after which the episode is left.
-        max_frames : int or None, default=300
-            Pictures that are kept, at equal distances; None for all.
-        width : int, optional
-            Largest width of the pictures of a GIF.
-        fps : float, optional
-            Pictures a second of a GIF, by default so many that the time is that of the environment.
-
-        Returns
-        -------
-        Path
-            The file or folder.
         """
         self._require_learnt()
         return record_video(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Integer, NoneOr, Real, check_parameter
 from epicycle.core._random import seed_of
@@ -88,6 +89,22 @@ def animation(
         pictures, milliseconds = pictures[::2], 2 * milliseconds
 
 
+#: Entries of the functions that record an episode.
+VIDEO_DOCS = {
+    "path": "path : str or path\n"
+    "    Name of a file that ends with .gif; any other is a folder for files 0000.png, 0001.png and so on.",
+    "deterministic": "deterministic : bool, default={default}\n"
+    "    Whether to take the best actions, or those of learning.",
+    "max_steps": "max_steps : int, default={default}\n    Steps after which the episode is left.",
+    "max_frames": "max_frames : int or None, default={default}\n"
+    "    Pictures that are kept, at equal distances; None for all.",
+    "width": "width : int, optional\n    Largest width of the pictures of a GIF.",
+    "fps": "fps : float, optional\n"
+    "    Pictures a second of a GIF, by default so many that the time is that of the environment.",
+}
+
+
+@documented(VIDEO_DOCS)
 def record_video(
     agent: Any,
     env: Any,
@@ -108,25 +125,8 @@ def record_video(
         Anything with ``act(observation, deterministic)``.
     env : environment
         One that draws itself: with ``render``, made with ``render_mode="rgb_array"``.
-    path : str or path
-        Name of a file that ends with .gif; any other is a folder for files 0000.png, 0001.png and so on.
     seed : int, optional
         Seed of the episode.
-    deterministic : bool, default=True
-        Whether to take the best actions, or those of learning.
-    max_steps : int, default=1000
-        Steps after which the episode is left.
-    max_frames : int or None, default=300
-        Pictures that are kept, at equal distances; None for all.
-    width : int, optional
-        Largest width of the pictures of a GIF.
-    fps : float, optional
-        Pictures a second of a GIF, by default so many that the time is that of the environment.
-
-    Returns
-    -------
-    Path
-        The file or folder.
     """
     owner = "record_video"
     check_parameter(owner, "deterministic", deterministic, Boolean())

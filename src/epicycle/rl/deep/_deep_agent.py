@@ -304,19 +304,7 @@ class DeepAgent(Agent):
     # ------------------------------------------------------------------------------------------------ afterwards
 
     def act(self, observation: Any, deterministic: bool = True) -> Any:
-        """Action in a state.
-
-        Parameters
-        ----------
-        observation : int or array
-            The state, as the environment returns it.
-        deterministic : bool, default=True
-            Whether to take the best action; otherwise one as while learning.
-
-        Returns
-        -------
-        int or array
-        """
+        """Action in a state."""
         self._require_learnt()
         x = self._normalized(self._spaces.checked(observation)[None])
         found = self._best(x) if deterministic else self._explore(x, self._drawing())

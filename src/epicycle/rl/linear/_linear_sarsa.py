@@ -40,6 +40,7 @@ class LinearAgent(Agent):
         "random_state": SHARED_PARAMETERS["random_state"],
     }
     _docs: ClassVar[dict[str, str]] = {
+        "act_returns": "int",
         "features": "features : TileCoding or FourierBasis\n    Features of the states.",
         "learning_rate": "learning_rate : float, LinearDecay or ExponentialDecay, default={default}\n"
         "    Share of the way to its target that the value of a state goes.",
@@ -178,19 +179,7 @@ class LinearAgent(Agent):
         return self._values(self.features.active(x))
 
     def act(self, observation: Any, deterministic: bool = True) -> int:
-        """Action in a state.
-
-        Parameters
-        ----------
-        observation : array (d,)
-            The state.
-        deterministic : bool, default=True
-            Whether to take the best action; otherwise one as while learning.
-
-        Returns
-        -------
-        int
-        """
+        """Action in a state."""
         q = self.action_values(observation)
         if deterministic:
             return int(q.argmax())

@@ -93,14 +93,8 @@ class PolicyAgent(Agent):
 
         Parameters
         ----------
-        observation : int or array
-            The state.
         deterministic : bool, default=True
             Whether to take the most probable action, or the mean; otherwise one is drawn.
-
-        Returns
-        -------
-        int or array
         """
         self._require_learnt()
         phi = self._policy.phi(observation)

@@ -64,14 +64,8 @@ class Prediction(TableAgent):
 
         Parameters
         ----------
-        observation : int
-            Number of the state.
         deterministic : bool, default=True
             Whether to take the most probable action; otherwise one is drawn.
-
-        Returns
-        -------
-        int
         """
         self._require_learnt()
         p = self.policy_[state_number(observation, len(self.policy_))]

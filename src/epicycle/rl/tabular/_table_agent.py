@@ -68,6 +68,8 @@ class TableAgent(Agent):
         "    How actions are chosen while learning; a number is the probability of any action at all.",
         "initial_value": "initial_value : float, default={default}\n"
         "    Value of all actions at first; one above all that can be earned makes the agent try everything.",
+        "act_observation": "observation : int\n    Number of the state.",
+        "act_returns": "int",
         "q_": "q_ : array (S, A)\n    Values of actions; NaN where an action is not available.",
         "policy_": "policy_ : array (S,)\n    Number of the best action in each state, the first of equals.",
         "values_": "values_ : array (S,)\n    Values of the states under `policy_`.",
@@ -206,19 +208,7 @@ class TableAgent(Agent):
     # ------------------------------------------------------------------------------------------------ afterwards
 
     def act(self, observation: Any, deterministic: bool = True) -> int:
-        """Action in a state.
-
-        Parameters
-        ----------
-        observation : int
-            Number of the state.
-        deterministic : bool, default=True
-            Whether to take the best action; otherwise one as while learning.
-
-        Returns
-        -------
-        int
-        """
+        """Action in a state."""
         self._require_learnt()
         state = state_number(observation, len(self._allowed))
         return int(self.policy_[state]) if deterministic else self._drawn(self._probabilities(state))
