@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Outcome, Quality, Solution, Target, Task
 
-RATE, EPSILON, DISCOUNT, LIMIT = 0.05, 0.3, 0.95, 100
+RATE, EPSILON, DISCOUNT = 0.05, 0.3, 0.95
 
 
 def make(directory: Path, quick: bool) -> Data:
@@ -23,19 +23,23 @@ def lake() -> object:
     return gymnasium.make("FrozenLake-v1", is_slippery=True)
 
 
-def as_process(data: Data) -> Data:
-    """The table of the lake as a decision process with episodes of the same length."""
-    from epicycle.control import MDP, MDPEnvironment
-
-    process = MDP.from_gymnasium(lake(), DISCOUNT)
-    start = np.zeros(process.n_states)
-    start[process.states.tolist().index(0)] = 1.0
-    return {**data, "env": MDPEnvironment(process, start=start, max_steps=LIMIT)}  # type: ignore[dict-item]
-
-
 def as_environment(data: Data) -> Data:
-    """The lake itself, which is asked step by step."""
+    """The lake itself."""
     return {**data, "env": lake()}  # type: ignore[dict-item]
+
+
+class Stepped:
+    """The lake in a wrapper that epicycle does not know, so that it is asked step by step."""
+
+    def __init__(self) -> None:
+        inner = lake()
+        self.reset, self.step = inner.reset, inner.step  # type: ignore[attr-defined]
+        self.observation_space, self.action_space = inner.observation_space, inner.action_space  # type: ignore[attr-defined]
+
+
+def as_steps(data: Data) -> Data:
+    """The lake behind the wrapper."""
+    return {**data, "env": Stepped()}  # type: ignore[dict-item]
 
 
 def epicycle_table(data: Data) -> Solution:
@@ -88,13 +92,13 @@ TASK = Task(
     name="q_learning",
     title="Q-learning over a million steps of FrozenLake",
     description="""\
-The slippery lake of 16 cells, epsilon 0.3, learning rate 0.05. epicycle compiles the table of the lake; its second
-entry asks the environment step by step, as the NumPy loop does. At equal quality the greedy policy loses at most 0.2
-of the best value of the start.""",
+The slippery lake of 16 cells, epsilon 0.3, learning rate 0.05. epicycle is given the environment of Gymnasium and draws
+from its table in compiled code; the second entry asks the environment step by step, as the NumPy loop does, where most
+of the time is Gymnasium's. At equal quality the greedy policy loses at most 0.2 of the best value of the start.""",
     make=make,
     implementations=(
-        Implementation("epicycle", "epicycle", epicycle_table, setup=as_process),
-        Implementation("epicycle, step by step", "baseline", epicycle_table, setup=as_environment),
+        Implementation("epicycle", "epicycle", epicycle_table, setup=as_environment),
+        Implementation("epicycle, step by step", "baseline", epicycle_table, setup=as_steps),
         Implementation("NumPy", "peer", numpy_loop, setup=as_environment),
     ),
     quality=loss,

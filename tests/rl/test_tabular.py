@@ -539,6 +539,30 @@ def test_gymnasium_s_toy_texts():
     assert agent.certificate_.value < 0.1
 
 
+@pytest.mark.parametrize("slippery", [True, False])
+def test_tables_of_gymnasium_are_drawn_as_it_draws_them(slippery):
+    gymnasium = pytest.importorskip("gymnasium")
+    from epicycle.rl.tabular._table_world import toy_text
+
+    class Watched(gymnasium.Wrapper):
+        """A wrapper that may do anything, so that it is stepped."""
+
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=slippery, max_episode_steps=12)
+    for other in (Watched(lake), gymnasium.make("FrozenLake-v1", render_mode="rgb_array"), gymnasium.make("Taxi-v4")):
+        assert toy_text(other) is None
+    assert toy_text(lake) is not None
+    assert toy_text(gymnasium.make("CliffWalking-v1").unwrapped) is not None
+    one = QLearning(exploration=1.0, random_state=0).learn(lake, 200_000)
+    two = QLearning(exploration=1.0, random_state=1).learn(Watched(lake), 20_000)
+    for agent in (one, two):
+        assert agent.history_["length"].max() <= 12
+    assert_allclose(one.visits_ / one.visits_.sum(), two.visits_ / 20_000, atol=0.012)
+    means = [[agent.history_[name].mean() for name in ("return", "length")] for agent in (one, two)]
+    assert_allclose(means[0], means[1], atol=0.15)
+    assert set(np.unique(two.history_["return"])) <= {0.0, 1.0}
+    assert two.certificate_.kind == "loss of the greedy policy"
+
+
 def test_plot_draws_the_returns():
     agent = QLearning(random_state=0).learn(CLIFF, 2000)
     with warnings.catch_warnings():

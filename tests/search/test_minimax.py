@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from slow_rules import SlowTicTacToe, slow_minimax
+from test_mcts import scores_of_all_lines
 
 from epicycle.search import ConnectFour, Game, Go, KuhnPoker, Othello, TicTacToe, minimax
 
@@ -20,6 +21,12 @@ def test_tic_tac_toe_is_a_draw_and_the_line_shows_it():
     end = game.position(result.line)
     assert game.is_over(end)
     assert game.result(end) == 0
+
+
+def test_never_loses_tic_tac_toe_over_all_lines():
+    game = TicTacToe()
+    for me in (0, 1):
+        assert all(score >= 0 for score in scores_of_all_lines(game, lambda state: minimax(game, state).action, me))
 
 
 def test_tic_tac_toe_positions_by_brute_force():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +29,16 @@ class TableWorld:
 
 
 def table_world(world: Interaction, allowed: Array) -> TableWorld:
-    """Compile a decision process, or wrap another environment; `allowed` (S, A) takes which actions there are."""
+    """Compile what is known as a table, or wrap another environment; `allowed` (S, A) takes which actions there are."""
     env = world.env
     if type(env) is MDPEnvironment:  # not of a subclass, whose methods may do something else
         allowed[:] = env._masks
         allowed[env.mdp.is_terminal] = 1  # nothing is chosen there
         return TableWorld(compiled(env), world, True)
+
+    table = toy_text(env)
+    if table is not None:
+        return TableWorld(table, world, True)
 
     def mark(state: int, mask: Array) -> None:
         if mask.shape != (allowed.shape[1],):
@@ -69,3 +74,33 @@ def compiled(env: MDPEnvironment) -> Any:
     after[last] = mdp._pair_state()[ends_after]
     steps = 0 if env.max_steps is None else env.max_steps
     return native.TableWorld(mdp.n_states, mdp.n_actions, row, after, p, reward, ends, env._first, steps)
+
+
+def toy_text(env: Any) -> Any:
+    """The table of a frozen lake or a cliff walk as Gymnasium makes them; None for all other environments.
+
+    The outcomes are those of its ``P``, drawn with its probabilities, and episodes are cut off by its time limit. An
+    environment of a subclass, in other wrappers, or one that draws itself may do something else, and is stepped.
+    """
+    if "gymnasium" not in sys.modules:
+        return None
+    from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
+    from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+    from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+    steps = 0
+    while type(env) in (OrderEnforcing, PassiveEnvChecker, TimeLimit):
+        if type(env) is TimeLimit:
+            steps = min(steps or env._max_episode_steps, env._max_episode_steps)
+        env = env.env
+    if type(env) not in (CliffWalkingEnv, FrozenLakeEnv) or env.render_mode is not None or "step" in vars(env):
+        return None
+    n, m = int(env.observation_space.n), int(env.action_space.n)
+    outcomes = [env.P[state][action] for state in range(n) for action in range(m)]
+    row = np.concatenate([[0], np.cumsum([len(found) for found in outcomes])]).astype(np.int64)
+    p, after, reward, ends = (
+        np.array(column) for column in zip(*(o for found in outcomes for o in found), strict=True)
+    )
+    first = np.cumsum(env.initial_state_distrib, dtype=np.float64)
+    columns = after.astype(np.int64), p.astype(np.float64), reward.astype(np.float64), ends.astype(bool)
+    return native.TableWorld(n, m, row, *columns, first, steps)
