@@ -25,8 +25,9 @@ with ep.config(on_nonconvergence="ignore"):
     planted = ep.LatentDirichletAllocation(8, max_iter=1, **priors).fit(learn)
     planted.components_ = 1e6 * phi
 names, values = [*fits, "planted"], [f.held_out_perplexity(new) for f in (*fits.values(), planted)]
-middle.bar(names, values, width=0.6)
-middle.set(ylabel="perplexity", title="held-out words", ylim=(0.85 * min(values), 1.05 * max(values)))
+middle.plot(names, values, "o")
+middle.set(ylabel="perplexity", title="held-out words")
+middle.margins(x=0.15, y=0.2)
 
 found = fits["gibbs"].components_ / fits["gibbs"].components_.sum(axis=1, keepdims=True)
 order = [int(np.argmin(np.abs(found - topic).sum(axis=1))) for topic in phi]
