@@ -33,6 +33,23 @@ def test_what_is_no_move_is_asked_again(monkeypatch, capsys, engine):
     assert "The game was given up." in out.out
 
 
+def test_a_learner_from_a_file_is_an_engine(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("torch")
+    from epicycle.search import AlphaZero, TicTacToe
+
+    file = tmp_path / "learner.epi"
+    AlphaZero(TicTacToe(), channels=4, blocks=0, simulations=10, games=4, steps=4, random_state=0).learn(1).save(file)
+    moves = "a1\nb1\nc1\na2\nb2\nc2\na3\nb3\nc3\n" * 2
+    status, out = play(monkeypatch, capsys, moves, "tic-tac-toe", "--engine", str(file), "--level", "medium")
+    assert status == 0
+    assert "the AlphaZero(TicTacToe(), 1 iterations) is O" in out.out
+    assert "O plays" in out.out
+    assert "You have lost." in out.out or "A draw." in out.out
+    status, out = play(monkeypatch, capsys, moves, "othello", "--engine", str(file))
+    assert status == 2
+    assert "has learnt TicTacToe(); expected Othello()" in out.err
+
+
 def test_the_engine_may_begin(monkeypatch, capsys):
     status, out = play(monkeypatch, capsys, "", "othello", "--second", "--level", "easy")  # input ends at once
     assert status == 0

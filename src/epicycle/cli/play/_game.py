@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.search import MCTS, minimax
+from epicycle.io import load
+from epicycle.search import MCTS, AlphaGo, AlphaZero, MCTSResult, minimax
 from epicycle.search.games._board_games import game_named
 
 ENGINES = ("mcts", "minimax")
 _LEVELS = {"easy": 50, "medium": 1000, "hard": 50_000}  # simulations of a move
+_GUIDED = {"easy": 10, "medium": 100, "hard": 1000}  # the same with networks
 _NODES = 2_000  # positions of alpha-beta for each simulation
+Chooser = Callable[[Any], tuple[int, str]]
 
 
 def run_game(name: str, *, engine: str, level: str, second: bool, seed: int) -> None:
     """Play one game; the moves of the user come from standard input."""
-    if engine not in ENGINES:
-        raise ParameterError(f"--engine {engine}: expected {' or '.join(ENGINES)}")
     if level not in _LEVELS:
         raise ParameterError(f"--level {level}: expected {', '.join(_LEVELS)}")
     game = game_named(name)
+    choose: Chooser
+    if engine in ENGINES:
+        choose, opponent = (lambda state: _chosen(game, state, engine, level, seed)), f"{engine} search"
+    else:
+        learner = _learner(engine, game)
+        game = learner.game  # a board of the size that it knows
+        choose, opponent = (lambda state: _found(learner.search(state, simulations=_GUIDED[level]))), repr(learner)
     me = int(second)
     state = game.initial_state()
-    print(
-        f"{name}: you are {game.stones[me]}, the {engine} search is {game.stones[1 - me]}. Moves: {_words(game, state)}"
-    )
+    print(f"{name}: you are {game.stones[me]}, the {opponent} is {game.stones[1 - me]}. Moves: {_words(game, state)}")
     print("q ends the game, u takes a move back, h asks for a hint.")
     while not game.is_over(state):
         if game.player(state) == me:
@@ -35,7 +43,7 @@ def run_game(name: str, *, engine: str, level: str, second: bool, seed: int) -> 
                 print("The game was given up.")
                 return
         else:
-            move, comment = _chosen(game, state, engine, level, seed)
+            move, comment = choose(state)
             print(f"{game.stones[1 - me]} plays {game.move_text(move)}  ({comment})")
             state = game.apply(state, move)
     print(f"\n{game.text(state)}\n")
@@ -82,7 +90,23 @@ def _chosen(game: Any, state: Any, engine: str, level: str, seed: int) -> tuple[
         found = minimax(game, state, max_nodes=_NODES * effort // 10)
         sure = found.certificate.holds
         return found.action, f"{'proven ' if sure else ''}value {found.value:+.2f}, {found.depth} moves ahead"
-    result = MCTS(game, simulations=effort, n_trees=2, random_state=seed).search(state)
+    return _found(MCTS(game, simulations=effort, n_trees=2, random_state=seed).search(state))
+
+
+def _learner(file: str, game: Any) -> Any:
+    """The learner of this game that a file holds."""
+    if not Path(file).is_file():
+        raise ParameterError(f"--engine {file}: expected {', '.join(ENGINES)}, or a file of AlphaZero or AlphaGo")
+    found = load(file)
+    if not isinstance(found, AlphaZero | AlphaGo):
+        raise ParameterError(f"--engine {file}: holds {found!r:.60}; expected AlphaZero or AlphaGo")
+    if type(found.game) is not type(game):
+        raise ParameterError(f"--engine {file}: has learnt {found.game!r}; expected {game!r}")
+    return found
+
+
+def _found(result: MCTSResult) -> tuple[int, str]:
+    """Move of a Monte-Carlo search, and what it thinks of it."""
     if result.proven is not None:
         return result.action, {1: "it wins", 0: "it is a draw", -1: "it loses"}[int(result.proven)] + " with best play"
     return result.action, f"value {result.value:+.2f} after {result.n_simulations:,} simulations"
