@@ -113,6 +113,7 @@ class IsolationForest(OutlierDetector):
     _seed_: int
     _samples_: IsolationSamples
     _columns_: int
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.allow_nan": True}
 
     @stores_arguments(n_jobs=None, random_state=None, verbose=0, warm_start=False)
     def __init__(
@@ -125,11 +126,6 @@ class IsolationForest(OutlierDetector):
         bootstrap: bool = False,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     # ------------------------------------------------------------------------------------------- fit
 

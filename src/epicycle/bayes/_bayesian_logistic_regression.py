@@ -128,6 +128,7 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
     covariance_: Array
     draws_: Array
     log_evidence_: float
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"classifier_tags.multi_class": False}
 
     @stores_arguments(fit_intercept=True, tol=1e-8, max_iter=1000, random_state=None, n_jobs=None, verbose=0)
     def __init__(
@@ -141,11 +142,6 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
         n_chains: int = 4,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     # ------------------------------------------------------------ the fit
 

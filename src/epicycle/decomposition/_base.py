@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -99,11 +100,7 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDen
     mean_: np.ndarray
     noise_variance_: Any
     log_likelihood_: float
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.allow_nan": True}
 
     @abstractmethod
     def _noise(self) -> np.ndarray:

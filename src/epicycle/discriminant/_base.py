@@ -93,11 +93,7 @@ converged_ : bool""",
     means_: np.ndarray
     _moments_: dict[str, Any] | None
     _covariance_: np.ndarray
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.allow_nan": True}
 
     # ------------------------------------------------------------------------------------------- what a class adds
 

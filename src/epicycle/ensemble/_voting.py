@@ -7,6 +7,7 @@ hard         the class k of the largest sum of the weights w_m of the members th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -148,6 +149,7 @@ class VotingClassifier(ClassifierMixin, Voting):  # type: ignore[misc]  # the mi
         "voting": Choice("hard", "soft"),
         "flatten_transform": Boolean(),
     }
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": []}
 
     @stores_arguments
     def __init__(
@@ -160,11 +162,6 @@ class VotingClassifier(ClassifierMixin, Voting):  # type: ignore[misc]  # the mi
         flatten_transform: bool = True,
         verbose: bool = False,
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
     def _encoded(self, y: Any, n: int) -> np.ndarray:
         if label_table(y) is not None:

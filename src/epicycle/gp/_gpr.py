@@ -149,6 +149,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         "normalize_y": Boolean(),
         "n_targets": NoneOr(Integer(minimum=1)),
     }
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"requires_fit": False}  # before it the prior is predicted
 
     @stores_arguments(tol=1e-5, max_iter=200, random_state=None, n_jobs=None, verbose=0)
     def __init__(
@@ -169,11 +170,6 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
         inducing: str = "greedy",
         **shared: Unpack[SharedArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False  # before it the prior is predicted
-        return tags
 
     @property
     def X_train_(self) -> Any:  # noqa: N802 - scikit-learn's name

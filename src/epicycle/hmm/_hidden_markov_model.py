@@ -146,6 +146,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
     n_categories_: np.ndarray
     log_likelihood_: float
     n_parameters_: int
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.allow_nan": True}
 
     @stores_arguments(max_iter=1000, tol=1e-6, n_jobs=None, random_state=None, verbose=0)
     def __init__(
@@ -168,11 +169,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         accelerate: bool = False,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     # ------------------------------------------------------------------------------------------- the fit
 

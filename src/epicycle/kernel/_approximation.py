@@ -28,10 +28,7 @@ from epicycle.kernels._machine import KERNEL_DOCS, KERNEL_PARAMETERS, KernelMach
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]  # untyped mixins
     """A transformer whose features have the type of the rows."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": ["float64", "float32"]}
 
 
 class RandomFourierFeatures(KernelFeatures, Estimator):

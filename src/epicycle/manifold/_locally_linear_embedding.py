@@ -111,6 +111,7 @@ class LocallyLinearEmbedding(TransformerMixin, Embedding):  # type: ignore[misc]
     nbrs_: NearestNeighbors
     reconstruction_error_: float
     eigenvalues_: np.ndarray
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": ["float64", "float32"]}
 
     @stores_arguments(tol=1e-6, max_iter=100, random_state=None, n_jobs=None)
     def __init__(
@@ -126,11 +127,6 @@ class LocallyLinearEmbedding(TransformerMixin, Embedding):  # type: ignore[misc]
         neighbors_algorithm: str = "auto",
         **shared: Unpack[SharedArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:

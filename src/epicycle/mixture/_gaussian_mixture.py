@@ -130,6 +130,7 @@ class GaussianMixture(NormalMixture, LikelihoodMixture):
         "precisions_init": NoneOr(ArrayLike()),
     }
     _takes_missing = True
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.allow_nan": True}
 
     @stores_arguments(**MIXTURE_DEFAULTS)
     def __init__(
@@ -144,11 +145,6 @@ class GaussianMixture(NormalMixture, LikelihoodMixture):
         verbose_interval: int = 10,
         **shared: Unpack[MixtureArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _model(self, n_features: int, names: Sequence[str], *, missing: bool = False) -> NormalModel:
         return NormalModel(

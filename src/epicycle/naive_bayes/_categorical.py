@@ -114,15 +114,10 @@ class CategoricalNB(TableNaiveBayes):
     min_categories: Any
     category_count_: list[np.ndarray]
     feature_log_prob_: list[np.ndarray]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.categorical": True, "input_tags.positive_only": True}
 
     @stores_arguments(**DISCRETE_DEFAULTS)
     def __init__(self, *, min_categories: Any = None, **shared: Unpack[DiscreteArguments]) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
-        return tags
 
     def _events(self, data: Data) -> Any:
         least = self._least_levels(data.n_features)

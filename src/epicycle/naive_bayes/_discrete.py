@@ -77,11 +77,9 @@ class DiscreteNaiveBayes(NaiveBayes):
     fit_prior: bool
     class_prior: Any
     prior_alpha: float
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on the normal features of scikit-learn's checks
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {
+        "classifier_tags.poor_score": True
+    }  # on the normal features of scikit-learn's checks
 
     def _pseudo_counts(self, n_classes: int) -> Any:
         """Alpha as a number, (p,) or (K, p)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Unpack
 
@@ -43,14 +44,10 @@ class MultinomialNB(DiscreteNaiveBayes):
     _documented_attributes: ClassVar[tuple[str, ...]] = ("feature_count_", "feature_log_prob_")
     feature_count_: np.ndarray
     feature_log_prob_: np.ndarray
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.positive_only": True}
 
     @stores_arguments(**DISCRETE_DEFAULTS)
     def __init__(self, **shared: Unpack[DiscreteArguments]) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
 
     def _events(self, data: Data) -> Any:
         return partial(event_counts, name=type(self).__name__)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import r2_score
@@ -46,12 +46,11 @@ class FactorModel(Estimator):
     user: str | None
     item: str | None
     n_jobs: int | None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Rows are pairs of ids, not vectors of features.
-        tags.input_tags.two_d_array, tags.input_tags.string, tags.input_tags.categorical = False, True, True
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {
+        "input_tags.two_d_array": False,
+        "input_tags.string": True,
+        "input_tags.categorical": True,
+    }
 
     @staticmethod
     def _parts(flat: Array, model: Model) -> dict[str, Array]:

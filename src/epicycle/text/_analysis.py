@@ -137,11 +137,7 @@ class Analysis(Estimator):
     ngram_range: tuple[int, int]
     analyzer: Any
     n_jobs: int | None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.string": True, "input_tags.two_d_array": False}
 
     def _fit_data(self, X: Any, y: Any = None, sample_weight: Any = None, **_: Any) -> Any:
         """The documents, after a look at the arguments that belong together."""

@@ -114,6 +114,7 @@ class BytePairEncoder(TransformerMixin, Estimator, auto_wrap_output_keys=None): 
     frequencies_: np.ndarray
     #: The merges that a compiled encoder was made from, and the encoder; not in files or copies.
     _built: tuple[np.ndarray, Any]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.string": True, "input_tags.two_d_array": False}
 
     @stores_arguments
     def __init__(
@@ -124,11 +125,6 @@ class BytePairEncoder(TransformerMixin, Estimator, auto_wrap_output_keys=None): 
         special_tokens: Sequence[str] = (),
         pattern: str | None = PIECES,
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
 
     # ------------------------------------------------------------------------------------------- learning
 

@@ -70,6 +70,7 @@ class HashingVectorizer(TransformerMixin, Analysis, auto_wrap_output_keys=None):
     norm: str | None
     alternate_sign: bool
     dtype: Any
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"requires_fit": False}
 
     @stores_arguments(n_jobs=None)
     def __init__(
@@ -93,11 +94,6 @@ class HashingVectorizer(TransformerMixin, Analysis, auto_wrap_output_keys=None):
         dtype: Any = np.float64,
         **shared: Unpack[SharedArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -23,6 +23,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import narwhals as nw
@@ -71,6 +72,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _card: ClassVar[MethodCard]
     #: Whether `fit` and `predict` take sparse matrices.
     _takes_sparse: ClassVar[bool] = False
+    #: Tags of scikit-learn with one value for all objects of the class, by their paths: {"input_tags.allow_nan": True}.
+    _fixed_tags: ClassVar[Mapping[str, Any]]
     #: Whether weights and targets of any size are taken, because none is squared or put into the type of X.
     _takes_any_size: ClassVar[bool] = False
     #: Attributes that every docstring lists, with the shared entries where it has none of its own.
@@ -88,6 +91,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         complete_docstrings(cls)
         cls._parameters = with_shared_parameters(cls, cls._parameters)
         dispatch_answers(cls)
+        for base in cls.__mro__:  # mix-ins that are no estimators among them
+            if "_fixed_tags" in vars(base) and "__sklearn_tags__" not in vars(base):
+                base.__sklearn_tags__ = _tags_of(base)  # type: ignore[attr-defined]
         super().__init_subclass__(**kwargs)
 
     def __sklearn_tags__(self) -> Any:
@@ -326,6 +332,19 @@ def _header(X: Any, data: Data) -> Any:
 
 def _is_fitted_name(name: str) -> bool:
     return name.endswith("_") and not name.startswith("__")
+
+
+def _tags_of(cls: type) -> Callable[[Any], Any]:
+    """The method that adds the fixed tags of a class to those of the classes above it."""
+
+    def __sklearn_tags__(self: Any) -> Any:  # noqa: N807 - the name of the method
+        tags = super(cls, self).__sklearn_tags__()  # type: ignore[arg-type]  # a class above it has the method
+        for path, value in vars(cls)["_fixed_tags"].items():
+            *parts, name = path.split(".")
+            setattr(functools.reduce(getattr, parts, tags), name, copy(value))
+        return tags
+
+    return __sklearn_tags__
 
 
 @overload

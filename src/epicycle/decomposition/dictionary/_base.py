@@ -62,11 +62,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     positive_code: bool
     transform_max_iter: int
     n_jobs: int | None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": ["float64", "float32"]}
 
     @abstractmethod
     def _atoms(self, n_features: int) -> np.ndarray:

@@ -46,6 +46,7 @@ class SparseCoder(SparseCoding):
     _card: ClassVar[MethodCard] = MethodCard(
         family="decomposition", catalogue=("E10",), engines=("memory", "files", "dask"), certificate="none"
     )
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"requires_fit": False}
 
     @stores_arguments
     def __init__(
@@ -60,11 +61,6 @@ class SparseCoder(SparseCoding):
         positive_code: bool = False,
         transform_max_iter: int = 1000,
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

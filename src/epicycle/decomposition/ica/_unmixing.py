@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,11 +34,7 @@ class Unmixing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
     mixing_: np.ndarray
     mean_: np.ndarray
     whitening_: np.ndarray
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": ["float64", "float32"]}
 
     def _intake(self, X: Any, sample_weight: Any) -> Data:
         data = self._fit_data(X, None, sample_weight, target="none")

@@ -73,12 +73,10 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     n_components_: int
     reconstruction_err_: float
     _mean_: float
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {
+        "input_tags.positive_only": True,
+        "transformer_tags.preserves_dtype": ["float64", "float32"],
+    }
 
     @abstractmethod
     def _fit(self, X: Any, sample_weight: Any, W: Any, H: Any) -> Any:

@@ -135,6 +135,7 @@ class PCA(Projection, FactorDensity):
     _stream_shift_: np.ndarray
     _stream_weight_: float
     _stream_rows_: int
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.allow_nan": True}
 
     @stores_arguments(tol=0.0, random_state=None, n_jobs=None)
     def __init__(
@@ -149,11 +150,6 @@ class PCA(Projection, FactorDensity):
         power_iteration_normalizer: str = "auto",
         **shared: Unpack[SharedArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,11 +25,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
     _takes_sparse = True
 
     components_: np.ndarray
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": ["float64", "float32"]}
 
     def _origin(self) -> np.ndarray:
         """The point that has coordinates zero."""

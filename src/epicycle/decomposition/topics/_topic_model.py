@@ -47,12 +47,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
     components_: np.ndarray
     doc_topic_prior_: Any
     topic_word_prior_: float
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {
+        "input_tags.positive_only": True,
+        "transformer_tags.preserves_dtype": ["float64", "float32"],
+    }
 
     @property
     def _n_features_out(self) -> int:

@@ -76,6 +76,7 @@ class Decoder(EncodedNet, BoundNet):
 
     n_moves: int
     noise: float | None
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.allow_nan": True}
 
     @stores_arguments(**CODER_DEFAULTS)
     def __init__(
@@ -86,11 +87,6 @@ class Decoder(EncodedNet, BoundNet):
         noise: float | None = None,
         **shared: Unpack[CoderArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     # ------------------------------------------------------------------------------------------- the fit
 

@@ -32,6 +32,7 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     )
 
     n_jobs: int | None
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": ["float64", "float32"]}
 
     @abstractmethod
     def _place(self, data: Data) -> None:
@@ -40,11 +41,6 @@ class BasisTransformer(TransformerMixin, Estimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _basis(self) -> Basis:
         """The basis, from the fitted attributes."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -62,11 +62,7 @@ intercept_ : ndarray of shape (1,) or (n_classes,); 0.0 without an intercept""",
     #: Whether y was a table of labels.
     _multilabel_: bool
     _flattens: ClassVar[bool] = True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"classifier_tags.multi_label": True}
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> Data:
         table = None if is_dask(X) else label_table(y)

@@ -66,6 +66,7 @@ class ImageCaptioner(TextWriter):
 
     channels: Any
     image_shape_: list[int]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.two_d_array": False, "input_tags.three_d_array": True}
 
     @stores_arguments(**{**WRITER_DEFAULTS, "analyzer": "word"})
     def __init__(
@@ -76,11 +77,6 @@ class ImageCaptioner(TextWriter):
         channels: Any = (16, 32),
         **shared: Unpack[WriterArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        return tags
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

@@ -83,6 +83,7 @@ class MemoryQA(NetClassifier):
     position_encoding: bool
     dropout: float
     vocabulary_: list[str]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.two_d_array": False}
 
     @stores_arguments(**{**NET_DEFAULTS, "learning_rate_init": 0.01, "batch_size": 32, "clip_norm": 10.0})
     def __init__(
@@ -95,11 +96,6 @@ class MemoryQA(NetClassifier):
         dropout: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

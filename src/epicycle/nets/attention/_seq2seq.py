@@ -54,16 +54,12 @@ class Seq2Seq(TextWriter):
     }
 
     source_vocabulary_: list[str]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.two_d_array": False, "input_tags.string": True}
 
     @stores_arguments(**WRITER_DEFAULTS)
     def __init__(
         self, attention: str | None = "additive", cell: str = "gru", **shared: Unpack[WriterArguments]
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.string = False, True
-        return tags
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

@@ -95,6 +95,7 @@ class VisualQA(NetClassifier):
     dropout: float
     vocabulary_: list[str]
     image_shape_: list[int]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.two_d_array": False}
 
     @stores_arguments(**{**NET_DEFAULTS, "learning_rate_init": 0.003, "batch_size": 32, "clip_norm": 1.0})
     def __init__(
@@ -108,11 +109,6 @@ class VisualQA(NetClassifier):
         dropout: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

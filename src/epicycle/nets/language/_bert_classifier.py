@@ -83,6 +83,7 @@ class BERTClassifier(NetClassifier):
     label_smoothing: float
     batch_size: int
     encoder_: BERT
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.string": True, "input_tags.two_d_array": False}
 
     @stores_arguments(**{**NET_DEFAULTS, "learning_rate": "linear", "warmup": 0.1, "clip_norm": 1.0, "max_iter": 10})
     def __init__(
@@ -93,11 +94,6 @@ class BERTClassifier(NetClassifier):
         label_smoothing: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

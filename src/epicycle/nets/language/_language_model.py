@@ -82,11 +82,7 @@ class LanguageModel(NetEstimator):
     tokenizer_: Any
     vocabulary_: list[str] | int
     n_tokens_: int
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.string": True, "input_tags.two_d_array": False}
 
     def _loss(self) -> Loss:
         return Multinomial()

@@ -62,6 +62,7 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
     label_smoothing: float
     #: Whether y was a table of labels.
     _multilabel_: bool
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"classifier_tags.multi_label": True}
 
     @stores_arguments(**MLP_DEFAULTS)
     def __init__(
@@ -72,11 +73,6 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
         label_smoothing: float = 0.0,
         **shared: Unpack[MLPArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         table = label_table(y)
@@ -191,6 +187,7 @@ class MLPRegressor(MultiLayerPerceptron, NetRegressor):
     _card = MethodCard("nets", ("F1",), ("memory", "files", "dask"), "none")
 
     loss: str
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"target_tags.multi_output": True}
 
     @stores_arguments(**MLP_DEFAULTS)
     def __init__(
@@ -200,11 +197,6 @@ class MLPRegressor(MultiLayerPerceptron, NetRegressor):
         activation: str = "relu",
         **shared: Unpack[MLPArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         return self._number_rows(X, y, sample_weight, reset=True)

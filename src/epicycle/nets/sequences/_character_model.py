@@ -98,6 +98,7 @@ class CharacterModel(NetEstimator):
     batch_size: int
     accumulate: int
     vocabulary_: list[str]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.two_d_array": False, "input_tags.string": True}
 
     @stores_arguments(**{**NET_DEFAULTS, "batch_size": 32, "learning_rate_init": 0.003, "clip_norm": 1.0})
     def __init__(
@@ -111,11 +112,6 @@ class CharacterModel(NetEstimator):
         dropout: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.string = False, True
-        return tags
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

@@ -121,12 +121,11 @@ class RecurrentEstimator(NetEstimator):
 
     #: Of texts only.
     vocabulary_: list[str]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = tags.input_tags.string = True
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {
+        "input_tags.two_d_array": False,
+        "input_tags.three_d_array": True,
+        "input_tags.string": True,
+    }
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

@@ -74,6 +74,7 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
 
     pooling: str
     per_step: bool
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"target_tags.multi_output": True}
 
     @stores_arguments(**RECURRENT_DEFAULTS)
     def __init__(
@@ -84,11 +85,6 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
         per_step: bool = False,
         **shared: Unpack[RecurrentArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         from epicycle.nets.training._batches import SequenceRows

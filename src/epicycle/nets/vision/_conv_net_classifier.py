@@ -103,6 +103,7 @@ class ConvNetClassifier(NetClassifier):
     flip: bool
     batch_size: int
     image_shape_: list[int]
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {"input_tags.two_d_array": False, "input_tags.three_d_array": True}
 
     @stores_arguments(**{**NET_DEFAULTS, "max_iter": 10, "learning_rate": "cosine"})
     def __init__(
@@ -117,11 +118,6 @@ class ConvNetClassifier(NetClassifier):
         flip: bool = False,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        return tags
 
     # ------------------------------------------------------------------------------------------- from data to rows
 

@@ -66,12 +66,11 @@ class MapNet(NetEstimator):
     flip: bool
     batch_size: int
     n_channels_: int
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        tags.target_tags.required = True
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {
+        "input_tags.two_d_array": False,
+        "input_tags.three_d_array": True,
+        "target_tags.required": True,
+    }
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:

@@ -76,12 +76,11 @@ class WordLearner(WordSearch, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     epochs: int
     lock_free: bool
     n_jobs: int | None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array = True, False
-        tags.requires_fit = True
-        return tags
+    _fixed_tags: ClassVar[Mapping[str, Any]] = {
+        "input_tags.string": True,
+        "input_tags.two_d_array": False,
+        "requires_fit": True,
+    }
 
     @property
     def _n_features_out(self) -> int:
