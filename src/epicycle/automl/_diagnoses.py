@@ -157,6 +157,8 @@ class Diagnoses:
             model = evaluation.fitted(self.candidate, train[-rows:] if evaluation.facts.ordered else train)
             features, sources = evaluation.features(form, test), evaluation.encoders[form].sources_
             self.found.importances = self._permutation_importances(model, features, evaluation.y[test], sources)
+            if not self.found.importances:
+                self.found.skipped["importances"] = "skipped: out of time"
 
         self.attempt("importances", most, work)
 

@@ -10,7 +10,7 @@ from epicycle.report._charts import comparable
 from epicycle.report._markup import Child, Html, clipped, joined, table, tag
 from epicycle.report._plain import DASH, items, mapping, number, numbers, shown, text, whole
 from epicycle.report._svg import Canvas, figure, span_of
-from epicycle.report._wording import best_row, certified, metric_label, model_name
+from epicycle.report._wording import best_row, certified, metric_label, model_name, scored
 
 _COLOURS = ("blue", "orange")
 
@@ -60,7 +60,7 @@ def _facts(runs: list[tuple[str, dict[str, Any]]]) -> Html:
         ("columns", lambda run: whole(mapping(run.get("data")).get("columns"))),
         ("model", _model),
         ("certificate", lambda run: {"good": "holds", "bad": "does not hold"}.get(_state(run), "none")),
-        ("candidates", lambda run: whole(len(items(run.get("leaderboard"))))),
+        ("candidates with a score", lambda run: whole(len(scored(items(run.get("leaderboard")))))),
         ("baseline", lambda run: shown(mapping(run.get("test")).get("baseline_score"))),
         ("seconds", lambda run: shown(mapping(run.get("environment")).get("seconds"), 3)),
         ("seed", lambda run: text(mapping(run.get("environment")).get("seed"), 20)),
