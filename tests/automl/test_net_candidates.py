@@ -24,6 +24,12 @@ def test_networks_are_tried_on_many_rows_with_time_and_without_texts(monkeypatch
         assert not names(5_000, task, texts=True) & NETS
         assert names(500, task, asked="ResidualMLP", seconds=1.0) == {"ResidualMLP"}
         assert names(500, task, asked=["mlp"], seconds=1.0) == {"MLP"}
+    assert "MLP for texts" in names(5_000, texts=True)
+    assert "MLP for texts" not in names(5_000, "regression", texts=True)
+    assert "MLP for texts" not in names(80_000, texts=True)
+    assert "ConvNet" in names(300, image=(8, 8, 1), seconds=30.0)
+    assert "ConvNet" not in names(300, image=(8, 8, 1), seconds=10.0)
+    assert names(300, image=(8, 8, 1), asked="convnet", seconds=10.0) == {"ConvNet"}
     monkeypatch.setattr(_net_candidates, "find_spec", lambda name: None)
     assert not names(5_000) & NETS
 

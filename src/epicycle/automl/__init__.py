@@ -11,6 +11,7 @@ from epicycle.automl.anomalies import AnomalyRun, anomaly_table
 from epicycle.automl.clustering import ClusteringRun, cluster_table
 from epicycle.automl.effects import EffectRun, effect_table
 from epicycle.automl.ensembles import EnsembleTableModel
+from epicycle.automl.images._pixel_net import PixelNetClassifier
 from epicycle.automl.multioutput import MultiOutputRun, MultiOutputTableModel, train_targets
 from epicycle.automl.recommendations import RecommendationRun, recommend_table
 from epicycle.automl.synthesis import GenerationRun, TableGenerator, generate_table
@@ -26,6 +27,7 @@ __all__ = [
     "MultiOutputRun",
     "MultiOutputTableModel",
     "Parts",
+    "PixelNetClassifier",
     "RecommendationRun",
     "TableEncoder",
     "TableGenerator",

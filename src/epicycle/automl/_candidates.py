@@ -313,4 +313,4 @@ def _called(family: Family, name: str) -> bool:
 
 def type_name(family: Family) -> str:
     """The class behind a method."""
-    return str(getattr(family.make, "__name__", family.name))
+    return str(getattr(family.make, "_script_name", None) or getattr(family.make, "__name__", family.name))

@@ -62,6 +62,7 @@ class Facts:
     readable: bool = False
     alike: bool = False
     quantile: float | None = None
+    image: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from epicycle.automl.checks._near_perfect import alarm, explaining_columns, is_n
 from epicycle.automl.checks._part_checks import ACROSS, drift_between, duplicates, with_effect
 from epicycle.automl.ensembles._best_ensemble import Ensemble, best_ensemble
 from epicycle.automl.ensembles._ensemble_table_model import EnsembleTableModel
+from epicycle.automl.images._image_folder import shape_of
 from epicycle.automl.tables._columns import is_alike, is_count, is_skewed
 from epicycle.automl.tables._table_encoder import TableEncoder, is_feature
 from epicycle.automl.tables._table_model import TableModel, half_width
@@ -167,6 +168,7 @@ class Job:
             readable=self.interpretable,
             alike=is_alike(parts.train, kinds),
             quantile=self.quantile,
+            image=shape_of(parts.train.column_names),
         )
         options: dict[str, Any] = {"task": parts.task, "groups": parts.groups_train, "ordered": parts.ordered}
         evaluation = Evaluation(

@@ -54,8 +54,8 @@ def _train(
             metavar="[DATA]",
             show_default=False,
             help="A CSV, Parquet, Arrow or JSON file (.gz, .bz2, .xz, .zip, .zst too), a folder or a pattern in quotes "
-            "('data/*.csv'), a spreadsheet (file.xlsx::sheet), a table or query of a database (file.db::table), - for "
-            "standard input, or a data set that comes with scikit-learn: "
+            "('data/*.csv'), a folder of folders of images, a spreadsheet (file.xlsx::sheet), a table or query of a "
+            "database (file.db::table), - for standard input, or a data set that comes with scikit-learn: "
             "breast_cancer (the default), diabetes, digits, iris, wine.",
         ),
     ] = None,

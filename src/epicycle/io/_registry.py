@@ -47,7 +47,7 @@ def _table(groups: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 #: Estimators of ours that are no learners from tables of features, and not among the names of the package itself.
 _OWN_ESTIMATORS = {
-    "epicycle.automl": "EnsembleTableModel",
+    "epicycle.automl": "EnsembleTableModel PixelNetClassifier",
     "epicycle.recommend": "CollaborativeFiltering",
     "epicycle.causal": "DifferenceInDifferences InstrumentalVariables RegressionDiscontinuity SyntheticControl",
 }
@@ -115,6 +115,8 @@ _SMALL: dict[str, tuple[str, str, Form]] = {
     "epicycle.Summary": ("epicycle.stats._summary", "Summary", _DATACLASS),
     "epicycle.causal.LinearEffect": ("epicycle.causal.effects._regression", "LinearEffect", _DATACLASS),
     "epicycle.control.ModelBasedAgent": ("epicycle.control.agents._model_based_agent", "ModelBasedAgent", _OWN),
+    "epicycle.search.CFR": ("epicycle.search.equilibrium._cfr", "CFR", _OWN),
+    "epicycle.search.SelfPlay": ("epicycle.search.equilibrium._self_play", "SelfPlay", _OWN),
     "epicycle.search.AlphaGo": ("epicycle.search.alpha_zero._alpha_go", "AlphaGo", _OWN),
     "epicycle.StyleTransfer": ("epicycle.generative.style._style_transfer", "StyleTransfer", _OWN),
     "epicycle.search.AlphaZero": ("epicycle.search.alpha_zero._alpha_zero", "AlphaZero", _OWN),

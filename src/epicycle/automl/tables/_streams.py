@@ -13,6 +13,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
+from epicycle.automl.images._image_folder import image_files, image_table, shape_of
 from epicycle.automl.tables._databases import named_part, read_part, refuse_address
 from epicycle.automl.tables._files import (
     UNREADABLE,
@@ -42,7 +43,7 @@ from epicycle.automl.tables._tables import (
 from epicycle.core._exceptions import DataError, DataFileError
 
 _BLOCK_BYTES = 4 << 20
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS, _BLOCK_IMAGES = 65_536, 1024
 
 
 def blocks_of(source: Any, types: Mapping[str, str], *, header: bool = True) -> Iterator[pa.Table]:
@@ -58,6 +59,11 @@ def blocks_of(source: Any, types: Mapping[str, str], *, header: bool = True) -> 
     refuse_address(source)
     if (named := named_part(source)) is not None:
         yield _selected(checked(read_part(*named, header=header), name), types, name)
+        return
+    if (images := image_files(source)) is not None:
+        for first in range(0, len(images), _BLOCK_IMAGES):
+            some = images[first : first + _BLOCK_IMAGES]
+            yield _selected(image_table(some, source, shape_of(types)), types, name)
         return
     if (files := several_files(source)) is not None:
         for file in files:

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from epicycle.automl.images._image_folder import places_of
 from epicycle.automl.tables._columns import target_values
 from epicycle.automl.tables._level_means import LevelMeans
 from epicycle.automl.tables._table_encoder import TableEncoder
@@ -340,6 +341,8 @@ def with_categories(estimator: Any, encoder: TableEncoder) -> Any:
     inner = getattr(estimator, "regressor", estimator)  # of one that transforms the target
     if encoder.form == "trees" and "categorical_features" in inner.get_params(deep=False):
         inner.set_params(categorical_features=list(encoder.categorical_) or None)
+    if "places" in inner.get_params(deep=False):  # of a network of pixels
+        inner.set_params(places=places_of(encoder.get_feature_names_out()))
     if encoder.form == "trees" and encoder.wide_ and (is_classifier(estimator) or is_regressor(estimator)):
         return LevelMeans(estimator, encoder.wide_)
     return estimator

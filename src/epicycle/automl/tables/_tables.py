@@ -24,6 +24,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
+from epicycle.automl.images._image_folder import image_files, image_table
 from epicycle.automl.tables._databases import named_part, read_part, refuse_address
 from epicycle.automl.tables._files import (
     COMPRESSED,
@@ -196,7 +197,8 @@ def read_table(source: Any, *, header: bool = True) -> pa.Table:
         them as a list, a folder or a pattern such as ``"data/*.csv"``, a spreadsheet (``"file.xlsx::sheet"``, also
         .ods), a table or query of SQLite or DuckDB (``"file.db::table"``, ``"file.db::SELECT ..."``), ``"-"`` for
         standard input, the name of a data set that comes with scikit-learn (``"iris"``), or a frame of pandas, polars
-        or Arrow. Spreadsheets and DuckDB need a driver (``pip install 'epicycle[files]'``).
+        or Arrow. Spreadsheets and DuckDB need a driver (``pip install 'epicycle[files]'``). A folder of images, or of
+        folders of images, has a column for each pixel, and "folder".
     header : bool, default=True
         Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
 
@@ -216,6 +218,8 @@ def read_table(source: Any, *, header: bool = True) -> pa.Table:
         return embedded(source)
     if (named := named_part(source)) is not None:
         return checked(read_part(*named, header=header), source_name(source))
+    if (files := image_files(source)) is not None:
+        return image_table(files, source)
     if (files := several_files(source)) is not None:
         return _joined([read_table(file, header=header) for file in files], files)
     if not isinstance(source, str | os.PathLike):

@@ -1,0 +1,1 @@
+"""Folders of images as tables of pixels, and the network for them."""
