@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,13 @@ def epicycle_search(data: Data, threads: int = 1) -> Solution:
 
     game, simulations = ConnectFour(), int(data["simulations"][0])
     # Without proofs, which would end some of the searches early; a tree for each thread.
-    settings = {"exploration": C, "solver": False, "random_state": 0, "n_jobs": threads, "n_trees": threads}
+    settings: dict[str, Any] = {
+        "exploration": C,
+        "solver": False,
+        "random_state": 0,
+        "n_jobs": threads,
+        "n_trees": threads,
+    }
     search = MCTS(game, simulations=simulations, **settings)
     return {"moves": np.array([search.act(game.position(moves_of(text))) for text in POSITIONS])}
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from epicycle.exceptions import ConvergenceWarning
+import epicycle as ep
+from epicycle.exceptions import ConvergenceWarning, NotFittedError
 from epicycle.optim import matrix_game
 from epicycle.search import CFR, KuhnPoker, LeducPoker, SelfPlay, TicTacToe, minimax
 from epicycle.search.equilibrium._extensive_tree import lay_out
@@ -114,6 +115,36 @@ def test_learning_goes_on_with_the_same_bits():
     assert policy[:2].sum() == pytest.approx(1)
 
 
+@pytest.mark.filterwarnings("ignore::epicycle.exceptions.ConvergenceWarning")
+def test_strategies_come_back_from_files_and_go_on_with_the_same_bits(tmp_path):
+    whole = CFR(tol=1e-12).learn(KuhnPoker(), 40).learn(KuhnPoker(), 60)
+    CFR(tol=1e-12).learn(KuhnPoker(), 40).save(tmp_path / "part.epi")
+    back = ep.load(tmp_path / "part.epi")
+    assert back.n_iter_ == 40
+    assert back.certificate_.kind == "exploitability"
+    back.learn(KuhnPoker(), 60)
+    assert back.strategy_ == whole.strategy_
+    assert back.exploitability_ == whole.exploitability_
+    for learner, game in ((SelfPlay("cfr"), KuhnPoker()), (SelfPlay("fictitious_play"), ROCK_PAPER_SCISSORS)):
+        learner.learn(game, 50).save(tmp_path / "players.epi")
+        again = ep.load(tmp_path / "players.epi")
+        assert repr(again) == repr(learner)
+        assert again.certificate_ == learner.certificate_
+        assert again.history_ == learner.history_
+        assert np.array_equal(again.values_, learner.values_)
+        strategies = [x.strategies_ for x in (again, learner)]
+        if isinstance(strategies[0], dict):
+            assert strategies[0] == strategies[1]
+        else:
+            assert all(np.array_equal(a, b) for a, b in zip(*strategies, strict=True))
+    for made in (CFR(), SelfPlay()):
+        with pytest.raises(NotFittedError, match=r"call learn\(game\)"):
+            made.save(tmp_path / "none.epi")
+    with pytest.raises(ValueError, match="the rules of Renamed are code"):
+        CFR().learn(Renamed(), 5).save(tmp_path / "none.epi")
+    assert not (tmp_path / "none.epi").exists()
+
+
 @pytest.mark.parametrize("method", ["regret_matching", "regret_matching+", "fictitious_play", "linear_program"])
 def test_matrix_games_have_the_value_of_the_linear_program(method):
     A = np.random.default_rng(1).normal(size=(4, 5))
@@ -197,6 +228,10 @@ def test_self_play_learns_games_too():
     found = SelfPlay("cfr+").learn(KuhnPoker(), 1000)
     assert found.value_ == pytest.approx(-1 / 18, abs=1e-2)
     assert found.gains_.mean() == pytest.approx(found.exploitability_)
+
+
+class Renamed(KuhnPoker):
+    """Rules that files do not know."""
 
 
 class Forgetful(KuhnPoker):

@@ -27,11 +27,12 @@ from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import in_catalogue
 from epicycle.nets.training._options import NET_PARAMETERS
 from epicycle.nets.training._torch import device_or_cpu, require_torch
-from epicycle.search.alpha_zero._network_player import NetworkPlayer, match_of, progress, saved_game
+from epicycle.search.alpha_zero._network_player import NetworkPlayer, match_of, progress
 from epicycle.search.alpha_zero._parallel_games import SearchSettings
 from epicycle.search.alpha_zero._policy_games import Policy, PolicyGame, play_by_policies, replayed
 from epicycle.search.alpha_zero._updates import fit
 from epicycle.search.games._game import Game
+from epicycle.search.games._saved_games import restored_game, saved_game
 from epicycle.search.trees._mcts import Evaluator
 from epicycle.search.trees._play_match import MatchResult
 
@@ -388,8 +389,9 @@ class AlphaGo(NetworkPlayer):
     # ------------------------------------------------------------------------------------------- files
 
     def __epi_state__(self) -> dict[str, Any]:
+        self._check_learnt()
         return {
-            "game": self._saved_game(),
+            "game": saved_game("AlphaGo", self.game),
             "parameters": {key: getattr(self, key) for key in _DOMAINS if key not in ("game", "random_state")},
             "seed": self._seed,
             "rows": np.array(self._rows),
@@ -400,7 +402,7 @@ class AlphaGo(NetworkPlayer):
         }
 
     def __epi_restore__(self, state: dict[str, Any]) -> None:
-        self.__init__(saved_game(state["game"]), random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
+        self.__init__(restored_game(state["game"]), random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
         self.device = device_or_cpu(self.device)
         self._begin()
         if set(state["nets"]) != set(self._nets):

@@ -18,7 +18,6 @@ from epicycle.core._parameters import Integer, check_parameter
 from epicycle.core._saved import Saved
 from epicycle.core.estimator._progress import ProgressLine
 from epicycle.search.alpha_zero._parallel_games import Player, Playouts, SearchSettings, play_games
-from epicycle.search.games._board_games import NATIVE_GAMES, Go
 from epicycle.search.games._game import Game
 from epicycle.search.trees._mcts import MCTS, Evaluator, MCTSResult
 from epicycle.search.trees._play_match import MatchResult
@@ -166,20 +165,6 @@ class NetworkPlayer(Saved, ABC):
         if self.n_iter_ == 0:
             raise NotFittedError(f"{type(self).__name__} has not learnt yet; call learn")
 
-    # ------------------------------------------------------------------------------------------- files
-
-    def _saved_game(self) -> dict[str, Any]:
-        """The game by name, as a file keeps it."""
-        self._check_learnt()
-        name = next((key for key, cls in NATIVE_GAMES.items() if type(self.game) is cls), None)
-        if name is None:
-            raise ParameterError(
-                f"{type(self).__name__}.save: the rules of {type(self.game).__name__} are code, which files do not "
-                f"hold; expected one of {', '.join(cls.__name__ for cls in NATIVE_GAMES.values())}"
-            )
-        options = {"size": self.game.size, "komi": self.game.komi} if isinstance(self.game, Go) else {}
-        return {"name": name, **options}
-
 
 @contextmanager
 def progress(name: str, total: int, verbose: int) -> Iterator[Callable[[int, str], None]]:
@@ -195,12 +180,6 @@ def progress(name: str, total: int, verbose: int) -> Iterator[Callable[[int, str
     finally:
         if line is not None:
             line.close()
-
-
-def saved_game(state: dict[str, Any]) -> Game:
-    """The game that a file names."""
-    options = dict(state)
-    return NATIVE_GAMES[options.pop("name")](**options)
 
 
 def match_of(results: list[float], games: list[tuple[int, ...]]) -> MatchResult:

@@ -23,9 +23,11 @@ from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceWarning, DataError, NotFittedError
 from epicycle.core._history import History
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, InstanceOf, Integer, check_parameter
+from epicycle.core._saved import Saved
 from epicycle.core.estimator import in_catalogue
 from epicycle.search.equilibrium._extensive_tree import ExtensiveTree, lay_out
 from epicycle.search.games._game import Game
+from epicycle.search.games._saved_games import restored_game, same_rules, saved_game
 
 Array = np.ndarray
 #: Powers of the discounts of positive and negative regrets and of earlier strategies, and whether regrets are clipped.
@@ -39,7 +41,7 @@ _CHECKS = 50  # measurements of the exploitability in a call of learn
 
 
 @in_catalogue("search", "G13", certificate="exploitability", docs={})
-class CFR:
+class CFR(Saved):
     """Counterfactual regret minimisation for games with hidden information and chance.
 
     The game is laid out as a tree in memory; iterations run compiled, and players take turns. A second call of `learn`
@@ -109,7 +111,7 @@ class CFR:
         """
         check_parameter("CFR.learn", "game", game, InstanceOf(Game))
         check_parameter("CFR.learn", "iterations", iterations, Integer(minimum=1))
-        if game is not self._game:
+        if not same_rules(self._game, game):
             self._tree: ExtensiveTree = lay_out(game)
             self._game, self.n_iter_, self._rows = game, 0, []
             self._regret, self._total = np.zeros(self._tree.n_actions), np.zeros(self._tree.n_actions)
@@ -135,7 +137,9 @@ class CFR:
             self._rows.append((self.n_iter_, gap, low, high, perf_counter() - began))
             if gap <= self.tol * spread:
                 break
-        self._conclude(spread)
+        self._conclude()
+        if not self.certificate_.holds:
+            warnings.warn(f"CFR: {self.certificate_}; raise iterations", ConvergenceWarning, stacklevel=2)
         return self
 
     def _average(self) -> Array:
@@ -145,7 +149,7 @@ class CFR:
         payoffs = self._tree.payoff[self._tree.player == 3]
         return float(np.ptp(payoffs)) or 1.0
 
-    def _conclude(self, spread: float) -> None:
+    def _conclude(self) -> None:
         average = self._average()
         names = ("iteration", "exploitability", "lower", "upper", "seconds")
         self.history_ = History(**dict(zip(names, np.array(self._rows).T, strict=True)))
@@ -156,9 +160,7 @@ class CFR:
             key: dict(zip(moves, average[a : a + len(moves)].tolist(), strict=True))
             for key, moves, a in zip(tree.keys, tree.moves, tree.first_action[:-1], strict=True)
         }
-        self.certificate_ = exploitability_certificate(gap, spread, self.tol)
-        if not self.certificate_.holds:
-            warnings.warn(f"CFR: {self.certificate_}; raise iterations", ConvergenceWarning, stacklevel=3)
+        self.certificate_ = exploitability_certificate(gap, self._range(), self.tol)
 
     def policy(self, state: Any) -> Array:
         """Probability of each move in a state of a player.
@@ -181,6 +183,31 @@ class CFR:
         for move, p in self.strategy_[key].items():
             found[move] = p
         return found
+
+    # ------------------------------------------------------------------------------------------- files
+
+    def __epi_state__(self) -> dict[str, Any]:
+        if self._game is None:
+            raise NotFittedError("CFR has not learnt yet; call learn(game)")
+        return {
+            "variant": self.variant,
+            "tol": self.tol,
+            "game": saved_game("CFR", self._game),
+            "regret": self._regret,
+            "total": self._total,
+            "rows": np.array(self._rows),
+        }
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["variant"], tol=state["tol"])  # type: ignore[misc]
+        self._game = restored_game(state["game"])
+        self._tree = lay_out(self._game)
+        self._regret, self._total = (np.array(state[name], dtype=np.float64) for name in ("regret", "total"))
+        if self._regret.shape != (self._tree.n_actions,) or self._total.shape != (self._tree.n_actions,):
+            raise DataError(f"regret: got {self._regret.shape}; expected ({self._tree.n_actions},), the game's actions")
+        self._rows = [(int(row[0]), *(float(x) for x in row[1:])) for row in state["rows"]]
+        self.n_iter_ = int(self._rows[-1][0])
+        self._conclude()
 
 
 def exploitability_certificate(gap: float, spread: float, tol: float) -> Certificate:

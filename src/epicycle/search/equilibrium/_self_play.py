@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ConvergenceWarning, ParameterError
+from epicycle.core._exceptions import ConvergenceWarning, NotFittedError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
+from epicycle.core._saved import Saved, attributes_of
 from epicycle.core.estimator import in_catalogue
 from epicycle.optim import matrix_game
 from epicycle.search.equilibrium._cfr import CFR
@@ -30,6 +31,8 @@ _REGRETS = {"cfr": "vanilla", "cfr+": "cfr+", "linear_cfr": "linear", "discounte
 _LEARNERS = ("independent", "centralised")
 METHODS = ("regret_matching", "regret_matching+", "fictitious_play", "linear_program", *_LEARNERS, *_REGRETS)
 _CHECKS = 100
+#: What a file keeps where payoff tables were given.
+_LEARNT = ("strategies_", "joint_", "values_", "value_", "gains_", "exploitability_", "history_", "certificate_")
 _DOMAINS = {
     "method": Choice(*METHODS),
     "learning_rate": Real(0, 1, inclusive=(False, True)),
@@ -40,7 +43,7 @@ _DOMAINS = {
 
 
 @in_catalogue("search", "G13", certificate="exploitability", docs={})
-class SelfPlay:
+class SelfPlay(Saved):
     """Players that learn by playing against each other, in matrix games and in games with hidden information.
 
     Parameters
@@ -103,6 +106,7 @@ class SelfPlay:
     exploitability_: float
     history_: History
     certificate_: Certificate
+    _cfr: CFR | None
 
     def __init__(
         self,
@@ -151,13 +155,17 @@ class SelfPlay:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said once, by learn
             found = CFR(_REGRETS[self.method], tol=self.tol).learn(game, iterations)
+        self._take_rules(found)
+
+    def _take_rules(self, found: CFR) -> None:
+        self._cfr = found
         self.strategies_, self.value_, self.exploitability_ = found.strategy_, found.value_, found.exploitability_
         self.values_ = np.array([found.value_, -found.value_])
         self.gains_ = np.array([found.bounds_[1] - found.value_, found.value_ - found.bounds_[0]])
         self.history_, self.certificate_ = found.history_, found.certificate_
 
     def _learn_tables(self, game: NormalForm, iterations: int) -> None:
-        self._game, self._clock = game, perf_counter()
+        self._game, self._clock, self._cfr = game, perf_counter(), None
         self._rows: list[tuple[float, ...]] = []
         if self.method == "linear_program":
             if not game.is_zero_sum:
@@ -276,6 +284,27 @@ class SelfPlay:
             kind = "gain by a fixed action"
             meaning = f"joint_ is a coarse correlated equilibrium up to {loss:.1e} of the range of the payoffs"
         self.certificate_ = Certificate(kind, loss, self.tol, meaning)
+
+    # ------------------------------------------------------------------------------------------- files
+
+    def __epi_state__(self) -> dict[str, Any]:
+        if not hasattr(self, "certificate_"):
+            raise NotFittedError("SelfPlay has not learnt yet; call learn(game)")
+        seed = self.random_state if isinstance(self.random_state, int | np.integer) else None
+        arguments = attributes_of(self, ("method", "learning_rate", "exploration", "tol")) | {"random_state": seed}
+        learnt = {"cfr": self._cfr.__epi_state__()} if self._cfr is not None else attributes_of(self, _LEARNT)
+        return {"arguments": arguments, "learnt": learnt}
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["arguments"])  # type: ignore[misc]
+        self._cfr, learnt = None, dict(state["learnt"])
+        if "cfr" in learnt:
+            found: CFR = object.__new__(CFR)
+            found.__epi_restore__(learnt["cfr"])
+            self._take_rules(found)
+        else:
+            for name in _LEARNT:
+                setattr(self, name, learnt[name])
 
 
 def _checks(iterations: int) -> set[int]:
