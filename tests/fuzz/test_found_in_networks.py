@@ -39,3 +39,18 @@ def test_layers_beyond_all_memory_are_refused_by_name(given):
 def test_codes_beyond_all_memory_are_refused_by_name():
     with pytest.raises(MemoryBudgetError, match="VAE: the memory"):
         ep.VAE(2**62, max_iter=1).fit(np.random.default_rng(0).normal(size=(20, 3)))
+
+
+def test_a_power_beyond_all_numbers_ends_the_steps():
+    X, y = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 2
+    model = ep.MLPClassifier((5,), solver="sgd", learning_rate="invscaling", power_t=1e300, max_iter=2).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_codes_that_no_row_comes_back_from_are_told(monkeypatch):
+    model = ep.NormalizingFlow(max_iter=1, random_state=0).fit(np.random.default_rng(0).normal(size=(30, 4)))
+    Z = np.zeros((3, 4))
+    assert np.isfinite(model.decode(Z)).all()
+    monkeypatch.setattr(ep.NormalizingFlow, "_decoded", lambda self, module, z, classes: z / z)
+    with pytest.raises(ConvergenceError, match="decoded 3 of 3 rows with values that are not finite"):
+        model.decode(Z)

@@ -268,13 +268,17 @@ class GenerativeNet(NetEstimator):
             return draw(module, last - first, classes)
 
         drawn = self._by_blocks(((i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)), block, seed)
-        finite = np.isfinite(drawn.reshape(len(drawn), -1)).all(axis=1)
-        if not finite.all():  # weights of 1e8 are finite, and what they make of a code need not be
+        return self._finite(drawn, "drew")
+
+    def _finite(self, rows: np.ndarray, verb: str) -> np.ndarray:
+        """The rows, which have to be finite: weights of 1e8 are, and what they make of a code need not be."""
+        finite = np.isfinite(rows.reshape(len(rows), -1)).all(axis=1)
+        if not finite.all():
             raise ConvergenceError(
-                f"{type(self).__name__} drew {np.count_nonzero(~finite):,} of {n:,} rows with values that are not "
-                "finite: the fit has diverged; a smaller learning_rate_init may help"
+                f"{type(self).__name__} {verb} {np.count_nonzero(~finite):,} of {len(rows):,} rows with values that "
+                "are not finite: the fit has diverged; a smaller learning_rate_init may help"
             )
-        return drawn
+        return rows
 
     def _as_given(self, rows: np.ndarray) -> Any:
         """Rows as they come out of the module, in the type and the shape of those of the fit."""

@@ -92,7 +92,8 @@ class LatentNet(GenerativeNet):
             classes = None if labels is None else torch.from_numpy(labels[rows]).to(weight.device)
             return self._decoded(module, torch.from_numpy(Z[rows]).to(weight), classes)
 
-        return self._by_blocks((slice(i, i + size) for i in range(0, len(Z), size)), decoded, 0)
+        blocks = (slice(i, i + size) for i in range(0, len(Z), size))
+        return self._finite(self._by_blocks(blocks, decoded, 0), "decoded")
 
     def latent_traversal(
         self,

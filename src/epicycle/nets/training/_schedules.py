@@ -31,5 +31,5 @@ def learning_rate(options: TrainingOptions, step: int, total_steps: int, epoch: 
     if options.learning_rate == "step":
         return float(rate * options.gamma ** (epoch // options.step_size))
     if options.learning_rate == "invscaling":
-        return float(rate / (step + 1) ** options.power_t)
+        return float(rate * float(step + 1) ** -options.power_t)  # a huge power gives zero, and no overflow
     return rate * shrinkage
