@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from epicycle.automl import TopicRun, topic_table
-from epicycle.automl._budget import keep_no_freed_memory
-from epicycle.automl._messages import terminal_width, wrapped
-from epicycle.automl._output import check_folder
-from epicycle.cli._report import files_of
-from epicycle.cli._train import default_folder
+from epicycle.cli._table_command import run_table_command
 from epicycle.core._exceptions import ParameterError
 
 _SHOWN = 20  # topics that are printed
 
 
-def run_topics(data: str, *, topics: str, out: Path | None, as_json: bool, **options: Any) -> None:
+def run_topics(data: str, *, topics: str, **options: Any) -> None:
     """Find the topics, write the folder, print the result."""
-    keep_no_freed_memory()
-    folder = check_folder(out if out is not None else f"{default_folder(data)}-topics")
     if topics != "auto" and not topics.isdecimal():
         raise ParameterError(f"--topics {topics}: expected a whole number, or auto")
     k = topics if topics == "auto" else int(topics)
-    run = topic_table(data, topics=k, progress=False if as_json else partial(print, flush=True), **options)
-    run.save(folder, more=files_of(run.record()))
-    if as_json:
-        print(json.dumps({**run.metrics(), "folder": os.fspath(folder)}, indent=2))
-    else:
-        print_run(run, folder)
+    run_table_command(topic_table, data, "topics", lines_of, topics=k, **options)
 
 
-def print_run(run: TopicRun, folder: Path) -> None:
-    """Print the verdict and the words of the topics."""
-    width = terminal_width(sys.stdout)
-
-    def say(text: str) -> None:
-        print(wrapped(text, width))
-
-    print()
-    say(run.verdict)
+def lines_of(run: TopicRun) -> Iterator[str]:
+    """The verdict and the words of the topics."""
+    yield run.verdict
     for number, topic in enumerate(run.topics[:_SHOWN], 1):
-        say(f"  {number:>3} {topic['share']:6.1%}  {' '.join(topic['words'][:10])}")
+        yield f"  {number:>3} {topic['share']:6.1%}  {' '.join(topic['words'][:10])}"
     if len(run.topics) > _SHOWN:
-        say(f"and {len(run.topics) - _SHOWN:,} more topics")
-    say(f"certificate: {run.model[-1].certificate_}")
-    say(f"written to {folder}: {', '.join(sorted(os.listdir(folder)))}")
+        yield f"and {len(run.topics) - _SHOWN:,} more topics"
+    yield f"certificate: {run.model[-1].certificate_}"
