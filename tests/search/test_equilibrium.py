@@ -116,6 +116,26 @@ def test_learning_goes_on_with_the_same_bits():
 
 
 @pytest.mark.filterwarnings("ignore::epicycle.exceptions.ConvergenceWarning")
+def test_ctrl_c_keeps_what_was_learnt(monkeypatch):
+    inner, calls = CFR._minimize, []
+
+    def interrupted(self, iterations):
+        inner(self, iterations)
+        calls.append(self.n_iter_)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+
+    whole, cut = CFR(tol=1e-12).learn(KuhnPoker(), 60), CFR(tol=1e-12)
+    with monkeypatch.context() as patch:
+        patch.setattr(CFR, "_minimize", interrupted)
+        with pytest.warns(ConvergenceWarning, match=r"CFR: interrupted after \d+ of 60 iterations, learn goes on"):
+            cut.learn(KuhnPoker(), 60)
+    assert cut.n_iter_ == calls[-1]
+    assert cut.policy(KuhnPoker().apply(KuhnPoker().apply(KuhnPoker().initial_state(), 0), 1))[:2].sum() == 1
+    assert cut.learn(KuhnPoker(), 60 - cut.n_iter_).strategy_ == whole.strategy_
+
+
+@pytest.mark.filterwarnings("ignore::epicycle.exceptions.ConvergenceWarning")
 def test_strategies_come_back_from_files_and_go_on_with_the_same_bits(tmp_path):
     whole = CFR(tol=1e-12).learn(KuhnPoker(), 40).learn(KuhnPoker(), 60)
     CFR(tol=1e-12).learn(KuhnPoker(), 40).save(tmp_path / "part.epi")

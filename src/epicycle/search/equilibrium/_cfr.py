@@ -54,7 +54,8 @@ class CFR(Saved):
         (Tammelin 2014); "linear" weights regrets and strategies by t; "discounted" forgets positive regrets with
         t^1.5 / (t^1.5 + 1), negative ones by a half, and weights strategies by t² (Brown and Sandholm 2019).
     tol : float, default=1e-3
-        Exploitability, relative to the range of the payoffs, at which learning ends.
+        Exploitability, relative to the range of the payoffs, at which learning ends. Ctrl-C ends it early, and what was
+        learnt is kept.
 
     Attributes
     ----------
@@ -117,30 +118,41 @@ class CFR(Saved):
             self._regret, self._total = np.zeros(self._tree.n_actions), np.zeros(self._tree.n_actions)
         began = perf_counter() - (self._rows[-1][-1] if self._rows else 0.0)
         ends = np.unique(np.ceil(np.geomspace(1, iterations, _CHECKS)).astype(int))
-        done = 0
-        spread = self._range()
+        done, interrupted = 0, False
         for end in ends:
-            positive, negative, average, clip = VARIANTS[self.variant]
-            native.minimize_regret(
-                self._tree.native,
-                regret=self._regret,
-                total=self._total,
-                done=self.n_iter_,
-                iterations=int(end - done),
-                positive=positive,
-                negative=negative,
-                average=average,
-                clip=clip,
-            )
+            before = self._regret.copy(), self._total.copy()
+            try:
+                self._minimize(int(end - done))
+            except KeyboardInterrupt:  # a part of these iterations leaves no trace
+                self._regret, self._total = before
+                if not self._rows:
+                    raise
+                interrupted = True
+                break
             self.n_iter_, done = self.n_iter_ + int(end - done), int(end)
             gap, low, high = self._tree.exploitability(self._average())
             self._rows.append((self.n_iter_, gap, low, high, perf_counter() - began))
-            if gap <= self.tol * spread:
+            if gap <= self.tol * self._range():
                 break
         self._conclude()
-        if not self.certificate_.holds:
-            warnings.warn(f"CFR: {self.certificate_}; raise iterations", ConvergenceWarning, stacklevel=2)
+        if interrupted or not self.certificate_.holds:
+            why = f"interrupted after {done} of {iterations} iterations, learn goes on; " if interrupted else ""
+            warnings.warn(f"CFR: {why}{self.certificate_}; raise iterations", ConvergenceWarning, stacklevel=2)
         return self
+
+    def _minimize(self, iterations: int) -> None:
+        positive, negative, average, clip = VARIANTS[self.variant]
+        native.minimize_regret(
+            self._tree.native,
+            regret=self._regret,
+            total=self._total,
+            done=self.n_iter_,
+            iterations=iterations,
+            positive=positive,
+            negative=negative,
+            average=average,
+            clip=clip,
+        )
 
     def _average(self) -> Array:
         return self._tree.normalized(self._total)
