@@ -6,11 +6,12 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu._report import Figures, arguments, device
+from benchmarks.gpu._report import Figures, arguments
 
 POINTS = 40  # of a learning curve
 
@@ -38,12 +39,15 @@ def run(
     episodes: int,
     longest: int,
 ) -> None:
-    """Learn, evaluate and write NAME.json: the curve by steps, returns of greedy policies and of random actions."""
+    """Learn, evaluate, and write NAME.json and NAME_curves.csv.
+
+    These have mean returns by steps, returns of the greedy policies, and those of random actions.
+    """
     figures = Figures(given.out, name)
     if given.quick:
         episodes, longest = 2, 200
     chance = random_returns(test_env(), episodes, longest)
-    figures.add(agent=repr(agent_for(0)), device=device(), random_actions=float(np.mean(chance)))
+    figures.add(agent=repr(agent_for(0)), random_actions=float(np.mean(chance)))
     curves: list[np.ndarray] = []
     means: list[float] = []
     seconds: list[float] = []
@@ -60,6 +64,7 @@ def run(
         agent.save(given.out / f"{name}_{seed}.epi")
         curves.append(curve(agent.history_, given.steps))
         means.append(found.mean)
+        write_curves(given.out / f"{name}_curves.csv", given.steps, curves)
         mean, around = interval(np.array(means))
         figures.add(
             seeds=seed + 1,
@@ -70,7 +75,6 @@ def run(
             plus_minus=around,
             curve_steps=(given.steps * np.arange(1, POINTS + 1) / POINTS).tolist(),
             curve_mean=np.ma.masked_invalid(curves).mean(axis=0).filled(np.nan).tolist(),
-            curve_of_each_seed=np.array(curves).tolist(),
         )
 
 
@@ -81,6 +85,13 @@ def curve(history: Any, steps: int) -> np.ndarray:
     for part in range(POINTS):
         found[part] = returns[at == part].mean() if (at == part).any() else found[part - 1] if part else np.nan
     return found
+
+
+def write_curves(path: Path, steps: int, curves: list[np.ndarray]) -> None:
+    """The curves as columns, for a figure."""
+    header = ",".join(["steps", *(f"seed_{seed}" for seed in range(len(curves)))])
+    rows = np.column_stack([steps * np.arange(1, POINTS + 1) / POINTS, *curves])
+    np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.6g")
 
 
 def interval(means: np.ndarray) -> tuple[float, float]:
