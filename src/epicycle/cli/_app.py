@@ -343,7 +343,9 @@ def _play(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-ENV-play in this folder."),
     ] = None,
-    engine: Annotated[str | None, typer.Option("--engine", help="Of a game: mcts (the default) or minimax.")] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="Of a game: mcts (the default), minimax, or a file.")
+    ] = None,
     level: Annotated[str | None, typer.Option("--level", help="Of a game: easy, medium or hard.")] = None,
     second: Annotated[bool, typer.Option("--second", help="Of a game: the engine moves first.")] = False,
     seed: Seed = 0,
