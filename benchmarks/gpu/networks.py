@@ -14,6 +14,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,23 @@ from benchmarks.tasks.net_loop import BATCH, make_images, make_table, mlp, plain
 
 #: Dense bfloat16 products of an H100 or H200 by its data sheet, in operations a second.
 PEAK = 989e12
-LAYERS, HEADS, WIDTH, CONTEXT, WINDOWS, DROPOUT = 6, 6, 384, 256, 64, 0.2
-RATE, LAST_RATE, WARM, EVERY = 1e-3, 1e-4, 100, 250
+RATE, LAST_RATE, DROPOUT = 1e-3, 1e-4, 0.2
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of the GPT, its batches, its warm-up, and the steps between two looks at the held-out text."""
+
+    layers: int = 6
+    heads: int = 6
+    width: int = 384
+    context: int = 256
+    windows: int = 64
+    warm: int = 100
+    every: int = 250
+
+
+QUICK = Sizes(layers=2, heads=2, width=32, context=32, windows=8, warm=5, every=10)
 
 
 def steps_a_second(model: Any, steps: int) -> float:
@@ -127,22 +143,22 @@ def shakespeare(data: Path) -> str:
         return stream.read()
 
 
-def our_gpt(text: str, steps: int) -> tuple[dict[str, Any], Any]:
+def our_gpt(text: str, steps: int, size: Sizes) -> tuple[dict[str, Any], Any]:
     from epicycle import GPT
 
     cut = int(0.9 * len(text))
     began = time.perf_counter()
     model = GPT(
-        context_length=CONTEXT,
-        n_layers=LAYERS,
-        n_heads=HEADS,
-        d_model=WIDTH,
+        context_length=size.context,
+        n_layers=size.layers,
+        n_heads=size.heads,
+        d_model=size.width,
         dropout=DROPOUT,
-        batch_size=WINDOWS,
+        batch_size=size.windows,
         learning_rate_init=RATE,
-        warmup=WARM,
-        max_iter=steps // EVERY,
-        steps_per_iteration=EVERY,
+        warmup=size.warm,
+        max_iter=steps // size.every,
+        steps_per_iteration=size.every,
         early_stopping=True,
         n_iter_no_change=steps,
         precision="bfloat16",
@@ -151,7 +167,7 @@ def our_gpt(text: str, steps: int) -> tuple[dict[str, Any], Any]:
         random_state=0,
     ).fit(text)
     seconds = time.perf_counter() - began
-    rate = steps_a_second(model, EVERY) * WINDOWS * CONTEXT
+    rate = steps_a_second(model, size.every) * size.windows * size.context
     curve = model.history_["validation_loss"]
     return {
         "gpt_nats_of_the_held_out_tenth": round(-float(model.score([text[cut:]])), 4),
@@ -161,41 +177,52 @@ def our_gpt(text: str, steps: int) -> tuple[dict[str, Any], Any]:
     }, model
 
 
-def net_by_hand(n_characters: int) -> Any:
+def net_by_hand(n_characters: int, size: Sizes) -> Any:
     """The module of nanoGPT with these sizes; it gives the mean loss of a batch."""
     import torch
     from torch import nn
     from torch.nn import functional
 
+    width = size.width
+
     class Layer(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.norms = nn.ModuleList(nn.LayerNorm(WIDTH, bias=False) for _ in range(2))
-            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH, bias=False), nn.Linear(WIDTH, WIDTH, bias=False)
-            self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH, bias=False), nn.Linear(4 * WIDTH, WIDTH, bias=False)
+            self.norms = nn.ModuleList(nn.LayerNorm(width, bias=False) for _ in range(2))
+            self.qkv, self.out = (
+                nn.Linear(width, 3 * width, bias=False),
+                nn.Linear(width, width, bias=False),
+            )
+            self.up, self.down = (
+                nn.Linear(width, 4 * width, bias=False),
+                nn.Linear(4 * width, width, bias=False),
+            )
             self.drops = nn.ModuleList(nn.Dropout(DROPOUT) for _ in range(2))
 
         def forward(self, x: Any) -> Any:
             n, T, _ = x.shape
             q, k, v = (
-                part.view(n, T, HEADS, WIDTH // HEADS).transpose(1, 2)
-                for part in self.qkv(self.norms[0](x)).split(WIDTH, dim=2)
+                part.view(n, T, size.heads, width // size.heads).transpose(1, 2)
+                for part in self.qkv(self.norms[0](x)).split(width, dim=2)
             )
             p = DROPOUT if self.training else 0.0
             y = functional.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=p)
-            x = x + self.drops[0](self.out(y.transpose(1, 2).reshape(n, T, WIDTH)))
+            x = x + self.drops[0](self.out(y.transpose(1, 2).reshape(n, T, width)))
             return x + self.drops[1](self.down(functional.gelu(self.up(self.norms[1](x)))))
 
     class Net(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.tokens, self.places = nn.Embedding(n_characters, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+            self.tokens, self.places = nn.Embedding(n_characters, width), nn.Embedding(size.context, width)
             self.drop = nn.Dropout(DROPOUT)
-            self.layers, self.norm = nn.ModuleList(Layer() for _ in range(LAYERS)), nn.LayerNorm(WIDTH, bias=False)
+            self.layers, self.norm = (
+                nn.ModuleList(Layer() for _ in range(size.layers)),
+                nn.LayerNorm(width, bias=False),
+            )
             for name, p in self.named_parameters():
                 if p.ndim > 1:
                     ends = name.endswith(("out.weight", "down.weight"))
-                    nn.init.normal_(p, std=0.02 / math.sqrt(2 * LAYERS) if ends else 0.02)
+                    nn.init.normal_(p, std=0.02 / math.sqrt(2 * size.layers) if ends else 0.02)
 
         def forward(self, x: Any, y: Any) -> Any:
             z = self.drop(self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device)))
@@ -207,14 +234,14 @@ def net_by_hand(n_characters: int) -> Any:
     return Net()
 
 
-def rate_of(step: int, steps: int) -> float:
+def rate_of(step: int, steps: int, warm: int) -> float:
     """Warm-up, then half a cosine down to a tenth."""
-    if step < WARM:
-        return RATE * (step + 1) / WARM
-    return LAST_RATE + 0.5 * (1 + math.cos(math.pi * (step - WARM) / (steps - WARM))) * (RATE - LAST_RATE)
+    if step < warm:
+        return RATE * (step + 1) / warm
+    return LAST_RATE + 0.5 * (1 + math.cos(math.pi * (step - warm) / (steps - warm))) * (RATE - LAST_RATE)
 
 
-def gpt_by_hand(text: str, steps: int) -> dict[str, Any]:
+def gpt_by_hand(text: str, steps: int, size: Sizes) -> dict[str, Any]:
     """The same sizes and settings after nanoGPT, written by hand; the best loss on all held-out windows."""
     import torch
     from torch import nn
@@ -226,7 +253,7 @@ def gpt_by_hand(text: str, steps: int) -> dict[str, Any]:
     ids = torch.tensor([number[c] for c in text])
     cut = int(0.9 * len(text))
     train, new = ids[:cut], ids[cut:]
-    net = net_by_hand(len(number)).to(where)
+    net = net_by_hand(len(number), size).to(where)
     groups = [
         {"params": [p for p in net.parameters() if p.ndim > 1], "weight_decay": 0.1},
         {"params": [p for p in net.parameters() if p.ndim < 2], "weight_decay": 0.0},
@@ -234,24 +261,24 @@ def gpt_by_hand(text: str, steps: int) -> dict[str, Any]:
     optimizer = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99), fused=True)
     called = torch.compile(net) if where.type == "cuda" else net
     shorter = torch.autocast(where.type, dtype=torch.bfloat16)
-    n = (len(new) - 1) // CONTEXT
-    held_x, held_y = new[: n * CONTEXT].view(n, CONTEXT), new[1 : n * CONTEXT + 1].view(n, CONTEXT)
+    n = (len(new) - 1) // size.context
+    held_x, held_y = new[: n * size.context].view(n, size.context), new[1 : n * size.context + 1].view(n, size.context)
 
     def batch() -> tuple[Any, Any]:
-        starts = torch.randint(len(train) - CONTEXT, (WINDOWS,))
-        pair = (torch.stack([train[i + k : i + k + CONTEXT] for i in starts]) for k in (0, 1))
+        starts = torch.randint(len(train) - size.context, (size.windows,))
+        pair = (torch.stack([train[i + k : i + k + size.context] for i in starts]) for k in (0, 1))
         if where.type == "cuda":
             return tuple(t.pin_memory().to(where, non_blocking=True) for t in pair)
         return tuple(pair)
 
     began, seconds, curve = time.perf_counter(), [], []
     x, y = batch()
-    for first in range(0, steps, EVERY):
+    for first in range(0, steps, size.every):
         start = time.perf_counter()
         net.train()
-        for step in range(first, first + EVERY):
+        for step in range(first, first + size.every):
             for group in optimizer.param_groups:
-                group["lr"] = rate_of(step, steps)
+                group["lr"] = rate_of(step, steps, size.warm)
             with shorter:
                 loss = called(x, y)
             x, y = batch()  # while the GPU works
@@ -269,15 +296,15 @@ def gpt_by_hand(text: str, steps: int) -> dict[str, Any]:
     return {
         "by_hand_nats_of_the_held_out_tenth": round(min(curve), 4),
         "by_hand_curve": [round(v, 4) for v in curve],
-        "by_hand_tokens_a_second": round(EVERY * WINDOWS * CONTEXT / statistics.median(seconds[1:])),
+        "by_hand_tokens_a_second": round(size.every * size.windows * size.context / statistics.median(seconds[1:])),
         "by_hand_seconds": round(time.perf_counter() - began, 1),
     }
 
 
-def utilisation(model: Any, tokens_a_second: float) -> float:
+def utilisation(model: Any, tokens_a_second: float, size: Sizes) -> float:
     """Share of the peak that the products of the model take: 6 N + 12 L d T operations for each token."""
-    n = sum(p.numel() for p in model.module_.parameters()) - CONTEXT * WIDTH
-    return tokens_a_second * (6 * n + 12 * LAYERS * WIDTH * CONTEXT) / PEAK
+    n = sum(p.numel() for p in model.module_.parameters()) - size.context * size.width
+    return tokens_a_second * (6 * n + 12 * size.layers * size.width * size.context) / PEAK
 
 
 def main() -> None:
@@ -289,11 +316,13 @@ def main() -> None:
     figures = Figures(given.out, "networks")
     for part in given.only.split(","):
         if part == "gpt":
-            text, steps = shakespeare(given.data), 2 * EVERY if given.quick else given.steps
-            figures.add(**gpt_by_hand(text, given.steps_by_hand or steps))
-            mine, model = our_gpt(text, steps)
+            text, size, steps = shakespeare(given.data), Sizes(), given.steps
+            if given.quick:
+                text, size, steps = text[:20_000], QUICK, 2 * QUICK.every
+            figures.add(**gpt_by_hand(text, given.steps_by_hand or steps, size))
+            mine, model = our_gpt(text, steps, size)
             ratio = mine["gpt_tokens_a_second"] / figures.found["by_hand_tokens_a_second"]
-            share = utilisation(model, mine["gpt_tokens_a_second"])
+            share = utilisation(model, mine["gpt_tokens_a_second"], size)
             figures.add(**mine, gpt_speed_over_by_hand=round(ratio, 3), gpt_flops_utilisation=round(share, 3))
             if steps == (given.steps_by_hand or steps):
                 whole = mine["gpt_seconds"] / figures.found["by_hand_seconds"]

@@ -248,7 +248,10 @@ def test_labels_of_unequal_shares(options):
 @pytest.mark.parametrize("options", [{"channels": ()}, {"channels": (4, 8)}, {"channels": 4, "method": "adversarial"}])
 def test_images(options):
     X = (16 * (load_digits().images[:100, :7] > 8)).astype(np.uint8)
-    model = energy(max_iter=2, n_moves=2, n_chains=16, noise=0.1, batch_size=32, **options).fit(X)
+    model = energy(
+        max_iter=2, n_moves=2, n_chains=16, noise=0.1, batch_size=32, n_levels=5, n_annealed=4, **options
+    ).fit(X)
+    assert np.isfinite(model.score_samples(X[:4])).all()
     drawn = model.sample(3, random_state=0, n_moves=3)
     assert drawn.shape == (3, 7, 8)
     assert drawn.dtype == np.uint8

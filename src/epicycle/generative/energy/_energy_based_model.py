@@ -207,7 +207,7 @@ class EnergyBasedModel(DensityNet):
     def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
         if self.n_levels:
             # Positions, momenta, slopes and what the slope of each layer needs, of all chains at a time.
-            width = 6 * self.n_features_in_ + 3 * sum(architecture["hidden"])
+            width = 6 * int(np.prod(architecture["shape"])) + 3 * sum(architecture["hidden"])
             require_memory(4.0 * width * self.n_annealed, f"n_annealed={self.n_annealed}", "take a smaller n_annealed")
         super()._train(rows, architecture, stream=stream)
         if self.n_levels:
