@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from sklearn.feature_extraction.text import CountVectorizer
 
+from epicycle.exceptions import ParameterError
 from epicycle.kernel import Mismatch, Spectrum, Subsequence
 from epicycle.kernels._texts import Gapped
 
@@ -152,3 +153,19 @@ def test_columns_of_frames_and_arrays():
     strings = ["abab", "ba", "b"]
     for make in (np.array, pd.Series, pl.Series, tuple, lambda s: np.array(s, dtype=object)[:, None]):
         assert_allclose(Spectrum(2)(make(strings)), Spectrum(2)(strings))
+
+
+@pytest.mark.parametrize("texts", [["aaa", "aa"], ["abcab", "bcad"]])
+@pytest.mark.parametrize("k", [63, 10**9, 2**62])
+def test_words_longer_than_all_texts_are_in_none(texts, k):
+    # Powers of the number of letters overflowed, and words of one letter were counted to.
+    X = np.array(texts, dtype=object)
+    for kernel in (Spectrum(k), Subsequence(k)):
+        assert_allclose(kernel(X, X), 0.0)
+    with pytest.raises(ParameterError, match="more words than can be numbered"):
+        Mismatch(k)(X, X)
+
+
+def test_words_of_many_letters():
+    X = np.array(["".join(map(chr, range(0x4E00, 0x9E00)))] * 2, dtype=object)  # 20,480 letters to the power of 80
+    assert_allclose(Spectrum(80)(X[:1], X[1:]), Spectrum(80)(X[:1]))

@@ -29,6 +29,7 @@ from epicycle.kernels._texts import (
 
 Array = np.ndarray
 _MAX_CODE = 2**62  # words are numbered by 64-bit integers
+_LONGEST_NUMBERED = 62  # letters: longer words have no number of 64 bits
 _MAX_TABLE = 1 << 27  # entries of a dense table of words: 1 GB
 
 
@@ -74,7 +75,7 @@ class Spectrum(_OfWords):
     def prepare(self, X: Array, like: Words | None = None) -> Words:
         texts = as_letters(X)
         own = letters_of(texts)
-        named = float(len(own)) ** self.k >= _MAX_CODE  # too many words to be numbered
+        named = _number_of_words(len(own), self.k) >= _MAX_CODE  # too many words to be numbered
         if (named and like is None) or (like is not None and like.by_name is not None):
             return _named_words(X, self.k, like)
         if like is None:
@@ -98,7 +99,7 @@ class Spectrum(_OfWords):
 
     def _lengths(self, X: Array, texts: Texts, own: Array) -> Array:
         """|counts|^2 of all words."""
-        if float(len(own)) ** self.k >= _MAX_CODE:
+        if _number_of_words(len(own), self.k) >= _MAX_CODE:
             return _named_words(X, self.k, None).squares
         return _squares(*self._counts(texts, own)[1:])
 
@@ -109,6 +110,14 @@ class Spectrum(_OfWords):
     def _counts(self, texts: Texts, alphabet: Array) -> tuple[Array, Array, Array]:
         found = texts.ranked(alphabet)
         return _native.kernel.word_counts(found.letters, found.offsets, self.k, max(len(alphabet), 1))
+
+
+def _number_of_words(letters: int, k: int) -> float:
+    """letters^k; infinity where no number is as large, and for long words of one letter, which are not counted to."""
+    if k > _LONGEST_NUMBERED:
+        return np.inf
+    with np.errstate(over="ignore"):
+        return float(np.float64(letters) ** k)
 
 
 def _squares(counts: Array, indptr: Array) -> Array:
@@ -172,7 +181,7 @@ class Mismatch(_OfWords):
         else:
             alphabet = letters_of(texts)
         base = max(len(alphabet), 1)
-        if float(base + 1) ** self.k >= _MAX_CODE:
+        if _number_of_words(base + 1, self.k) >= _MAX_CODE:
             raise ParameterError(f"Mismatch: k={self.k} with {base} letters gives more words than can be numbered")
         ranked = texts.ranked(alphabet)
         ranked.letters[ranked.letters < 0] = base  # one more letter stands for all that the alphabet does not have
@@ -251,13 +260,15 @@ class Subsequence(LeafKernel):
 
     def _counts_words(self, texts: Texts, alphabet: Array) -> bool:
         """Whether a table of all words is cheaper than to compare all pairs of strings."""
-        words, n = float(len(alphabet)) ** self.length, texts.n_rows
+        words, n = _number_of_words(len(alphabet), self.length), texts.n_rows
         letters = len(texts.letters) / n
         return 0 < words <= 16 * self.length * letters**2 and words * n <= _MAX_TABLE
 
     def _words(self, texts: Texts, alphabet: Array, *, slope: bool) -> Array:
         found = texts.ranked(alphabet)
         base = max(len(alphabet), 1)
+        if base == 1 and self.length > int(np.diff(found.offsets).max(initial=0)):
+            return np.zeros((found.n_rows, 1))  # no text has the only word
         return _native.kernel.gapped_words(found.letters, found.offsets, self.length, base, self.decay, slope)
 
     def block(self, A: Texts | Gapped, B: Texts | Gapped) -> Array:
@@ -292,7 +303,7 @@ class Subsequence(LeafKernel):
         """Weights of all words of the letters that occur."""
         first, second = _texts(A), _texts(B)
         alphabet = np.union1d(letters_of(first), letters_of(second))
-        words = float(max(len(alphabet), 1)) ** self.length
+        words = _number_of_words(len(alphabet), self.length) if len(alphabet) > 1 else 1.0
         n = first.n_rows + second.n_rows
         require_memory(
             8.0 * n * words, f"{words:,.0f} words with gaps of {len(alphabet)} letters", "use the kernel itself"

@@ -49,6 +49,11 @@ def test_it_predicts_better_than_pairs_and_nearly_as_well_as_can_be(learnt):
     assert learnt.perplexity(new) == pytest.approx(math.exp(loss))
 
 
+def test_a_perplexity_beyond_all_numbers_is_infinite(learnt, monkeypatch):
+    monkeypatch.setattr(GPT, "score", lambda self, X: -1e4)
+    assert learnt.perplexity("abc") == math.inf
+
+
 def test_new_text_has_the_pairs_of_the_old(learnt):
     made = "".join(learnt.generate("ab", 2000, random_state=0))
     train, _ = markov_text(20_000, 0)

@@ -8,7 +8,6 @@ Attention sees what came before only; the vectors E of the tokens are those of t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, Unpack
 
@@ -257,7 +256,8 @@ class GPT(LanguageModel):
         -------
         float
         """
-        return math.exp(-self.score(X))
+        with np.errstate(over="ignore"):
+            return float(np.exp(-self.score(X)))
 
     def _log_likelihoods(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """(log-likelihood, number of tokens) of each document."""
