@@ -346,6 +346,20 @@ def dense(matrix):
     return matrix.toarray() if sp.issparse(matrix) else matrix
 
 
+def test_polynomial_of_degrees_beyond_factorials():
+    X = np.array([[0.9], [0.3], [0.5]])
+    for c in (0.0, 0.7):
+        kernel = Polynomial(200, gamma=1.1, c=c)
+        A = kernel.prepare(X)
+        Z, _ = kernel.features(A, A)
+        assert_allclose(Z @ Z.T, kernel(X), rtol=1e-10)
+    for degree in (10**9, 2**62):
+        kernel = Polynomial(degree)
+        A = kernel.prepare(np.ones((3, 40)))
+        with pytest.raises(MemoryBudgetError, match="monomials of 40 columns"):
+            kernel.features(A, A)
+
+
 def test_polynomial_has_all_monomials():
     assert Polynomial(3).feature_map(X).shape[1] == math.comb(3 + 3, 3)
     assert Polynomial(3, c=0.0).feature_map(X).shape[1] == math.comb(3 + 3 - 1, 3)

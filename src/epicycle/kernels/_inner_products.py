@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from math import comb, factorial
+from math import comb, factorial, lgamma, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from epicycle.kernels._kernel import LeafKernel
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors
 
 Array = np.ndarray
+_LARGEST_FACTORIAL = 170  # that a double holds
 
 
 class _OfProducts(LeafKernel):
@@ -109,7 +110,10 @@ class Polynomial(_OfProducts):
         if not isinstance(d, int):
             return super().features(A, B)
         terms = comb(p + d, d) if self.c else comb(p + d - 1, d)
-        require_memory(8.0 * terms * (A.n_rows + B.n_rows), f"{terms:,} monomials of {p} columns", "use the kernel")
+        number = float(terms) if terms.bit_length() < 1000 else np.inf
+        require_memory(
+            8.0 * number * (A.n_rows + B.n_rows), f"{number:,.6g} monomials of {p} columns", "use the kernel"
+        )
         return self._monomials(A.values), self._monomials(B.values)
 
     def _monomials(self, X: Any) -> Array:
@@ -120,8 +124,13 @@ class Polynomial(_OfProducts):
         for degree in range(0 if self.c else d, d + 1):
             for chosen in combinations_with_replacement(range(X.shape[1]), degree):
                 counts = np.unique(chosen, return_counts=True)[1]
-                ways = factorial(d) / factorial(d - degree) / np.prod([factorial(int(e)) for e in counts])
-                weight = np.sqrt(ways * self.c ** (d - degree) * self.gamma**degree)
+                if d <= _LARGEST_FACTORIAL:
+                    ways = factorial(d) / factorial(d - degree) / np.prod([factorial(int(e)) for e in counts])
+                    weight = np.sqrt(ways * self.c ** (d - degree) * self.gamma**degree)
+                else:
+                    ways = lgamma(d + 1) - lgamma(d - degree + 1) - sum(lgamma(int(e) + 1) for e in counts)
+                    powers = degree * log(self.gamma) + ((d - degree) * log(self.c) if d > degree else 0.0)
+                    weight = np.exp(np.float64(0.5 * (ways + powers)))
                 columns.append(weight * X[:, list(chosen)].prod(axis=1))
         return np.column_stack(columns)
 

@@ -200,7 +200,8 @@ def growth(n: int, n_features: int, *, intercept: bool = True) -> int:
     14
     """
     d = count("n_features", n_features, low=1) + intercept
-    return 2 * int(sum(comb(count("n", n, low=1) - 1, i, exact=True) for i in range(d)))
+    n = count("n", n, low=1)
+    return 2 * int(sum(comb(n - 1, i, exact=True) for i in range(min(d, n))))
 
 
 @in_catalogue("theory", "I2", certificate="exact")
@@ -213,7 +214,8 @@ def sauer(n: int, d: int) -> int:
     >>> vc.sauer(4, 3), vc.sauer(3, 3)
     (15, 8)
     """
-    return int(sum(comb(count("n", n), i, exact=True) for i in range(count("d", d) + 1)))
+    n = count("n", n)
+    return int(sum(comb(n, i, exact=True) for i in range(min(count("d", d), n) + 1)))
 
 
 def _log_sauer(n: int, d: int) -> float:
