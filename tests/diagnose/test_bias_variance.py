@@ -10,6 +10,8 @@ from sklearn.preprocessing import StandardScaler
 
 import epicycle as ep
 from epicycle import diagnose
+from epicycle.diagnose._bias_variance import Level, assessed
+from epicycle.diagnose._learning_curves import Curve
 from epicycle.exceptions import DataError, ParameterError, ParameterTypeError
 
 
@@ -62,6 +64,20 @@ def test_the_right_model_on_few_rows_needs_more(seed):
     found = diagnose.bias_variance(ep.LinearRegression(), X, y, desired=0.7, sizes=(0.5, 0.75, 1.0), cv=10)
     assert found.kind == "needs more data"
     assert "more rows" in found.next_steps[0]
+
+
+def test_two_folds_do_not_ask_for_rows():
+    """Student's t of two folds is 13: the errors are not large, they are hardly known."""
+    train, validation = np.array([[0.80, 0.81], [0.79, 0.80]]), np.array([[0.74, 0.76], [0.77, 0.79]])
+    arguments = {"ratio": 1.0, "sign": 1, "certificate": None, "n_features": 5}
+    level = Level(0.78, validation[-1], "the best of the search")
+    curve = Curve(np.array([100.0, 400.0]), train, validation)
+    found = assessed(ep.LinearRegression(), curve, "R2", level, 0.0, **arguments)
+    assert found.kind == "undecided"
+    assert "2 folds are too few to tell: it scores 0.795" in found.verdict
+    assert "more folds" in found.next_steps[0]
+    far_apart = Curve(curve.x, train, validation + np.array([0.2, -0.2]))
+    assert assessed(ep.LinearRegression(), far_apart, "R2", level, 0.0, **arguments).kind == "needs more data"
 
 
 def test_classes():

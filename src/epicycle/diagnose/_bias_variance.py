@@ -41,15 +41,16 @@ from epicycle.stats._intervals import corrected_error, t_quantile
 from epicycle.tree import RandomForestClassifier, RandomForestRegressor
 
 _MORE_ROWS = "get more rows, or use more folds, before anything else is decided"
+_MORE_FOLDS = "use more folds, which take more time, before anything else is decided"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BiasVariance(Finding):
-    """Diagnosis of a model: high bias, high variance, too few rows or a good fit.
+    """Diagnosis of a model: high bias, high variance, too few rows or a good fit; or too few folds to tell.
 
     Attributes
     ----------
-    kind : {"high bias", "high variance", "needs more data", "good fit"}
+    kind : {"high bias", "high variance", "needs more data", "good fit", "undecided"}
     train_score, validation_score : float
         Of the model on all rows of a fold, averaged over the folds.
     validation_error : float
@@ -150,7 +151,8 @@ def bias_variance(
        its own rows far better than others.
     3. T - V counts, and the last rows added raised V by a difference that counts: **needs more data**. Nothing better
        is known for this number of rows, and more of them would help. The same where the errors are so large that a
-       fifth of D - B could not be seen.
+       fifth of D - B could not be seen; with two or three folds, whose errors are hardly known themselves, it is
+       **undecided** where as large errors of many folds would have been small enough.
     4. Otherwise a **good fit**.
 
     Parameters
@@ -301,7 +303,10 @@ def assessed(
     rising = counts(slope, slope_error)
     falls_short = counts(short, short_error)
     # Differences of a fifth of the range could not be seen with these standard errors.
-    blurred = np.isfinite(short_error) and t * max(short_error, corrected_error(validation, ratio)) > 0.2 * scale
+    error = float(corrected_error(validation, ratio))
+    blurred = np.isfinite(short_error) and t * max(short_error, error) > 0.2 * scale
+    # Student's t of two folds is 13: with many folds the same errors would say enough.
+    few_folds = n_folds < 4 and 2.0 * max(short_error, error) <= 0.2 * scale
     # In words losses have their usual sign.
     said_T, said_V, said_level = (f"{sign * value:.4g}" for value in (T, V, level))
     if falls_short and bias >= 0.5 * short:
@@ -325,8 +330,14 @@ def assessed(
             f"the last rows improved its score of {said_V} by {slope:.2g}, and {gap:.2g} lie between that "
             "and its score on the rows it was fitted to"
             if wants_rows
-            else f"the folds differ too much: {said_V}, standard error {corrected_error(validation, ratio):.2g}"
+            else f"the folds differ too much: {said_V}, standard error {error:.2g}"
         )
+        if few_folds and not wants_rows:
+            kind, steps = "undecided", (_MORE_FOLDS,)
+            why = (
+                f"{n_folds} folds are too few to tell: it scores {said_T} on the rows it was fitted to and {said_V} on "
+                f"others, with a standard error of {error:.2g}"
+            )
     else:
         kind = "good fit"
         steps = finish_fit(model, certificate)
