@@ -175,7 +175,7 @@ class OmittedVariableBias:
 
 def _shares(name: str, values: Any) -> Array:
     """A number, or an array of any shape."""
-    return np.float64(number(name, values)) if np.ndim(values) == 0 else as_numbers(values, name)
+    return np.asarray(number(name, values)) if np.ndim(values) == 0 else as_numbers(values, name)
 
 
 def _bound(with_d: float, with_y: float, k: float) -> tuple[float, float]:
@@ -246,7 +246,7 @@ def omitted_variable_bias(
         others = np.hstack([constant, np.delete(W, j, axis=1)])
         x_d, d_d = residuals_after(others, W[:, j], d)
         x_y, y_y = residuals_after(np.column_stack([others, d]), W[:, j], y)
-        found[names[j]] = tuple(_r2(a, W[:, j], b) for a, b in ((x_d, d_d), (x_y, y_y)))
+        found[names[j]] = (_r2(x_d, W[:, j], d_d), _r2(x_y, W[:, j], y_y))
     return OmittedVariableBias(b, error, n - k, found)
 
 
