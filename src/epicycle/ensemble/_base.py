@@ -234,7 +234,8 @@ class NamedEnsemble(_BaseComposition, Ensemble):  # type: ignore[misc]  # the co
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(m) for _, m in _pairs(self._named()) if not _dropped(m) and hasattr(m, "__sklearn_tags__")]
+        members = [member for _, member in _pairs(self._named()) if not _dropped(member)]
+        inner = [get_tags(member) for member in members if _has_tags(member)]
         tags.input_tags.allow_nan = all(t.input_tags.allow_nan for t in inner)
         tags.input_tags.sparse = all(t.input_tags.sparse for t in inner)
         return tags
@@ -257,7 +258,7 @@ class NamedEnsemble(_BaseComposition, Ensemble):  # type: ignore[misc]  # the co
                 f"{type(self).__name__}: All estimators are dropped. At least one is required to be an estimator."
             )
         for name, member in members:
-            if isinstance(member, type) or not hasattr(member, "fit"):
+            if not _has_tags(member) or not hasattr(member, "fit"):
                 raise ParameterTypeError(f"{type(self).__name__}: {name}={member!r:.60}; expected an estimator")
             kinds = {"classifier": is_classifier, "regressor": is_regressor}
             if self._members_are is not None and not kinds[self._members_are](member):
@@ -309,6 +310,11 @@ def label_table(y: Any) -> np.ndarray | None:
         return None
     found = np.asarray(table)
     return found if found.ndim == 2 and found.shape[1] > 1 else None
+
+
+def _has_tags(member: Any) -> bool:
+    """Whether scikit-learn can be asked what this is: an object, no class, of scikit-learn's kind."""
+    return not isinstance(member, type) and hasattr(member, "__sklearn_tags__")
 
 
 def _dropped(member: Any) -> bool:

@@ -25,6 +25,7 @@ from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
+from epicycle.core.estimator._inner_tags import inner_tags
 from epicycle.core.estimator._parts import misses_certificate, where_part_has
 from epicycle.ensemble._base import (
     NamedEnsemble,
@@ -91,6 +92,7 @@ class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mi
 
     def _check_final(self) -> None:
         kind, is_of_kind = ("classifier", is_classifier) if is_classifier(self) else ("regressor", is_regressor)
+        inner_tags(self, self._final(), "final_estimator")
         if not is_of_kind(self._final()):
             raise ParameterError(
                 f"{type(self).__name__}: 'final_estimator' parameter should be a {kind}. Got {self._final()!r:.60}"

@@ -19,7 +19,13 @@ from sklearn.utils.validation import has_fit_parameter
 from epicycle.causal.effects._folds import content_keys
 from epicycle.causal.effects._study import Study
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._exceptions import CollinearityWarning, DataTypeError, ParameterError, SeparationWarning
+from epicycle.core._exceptions import (
+    CollinearityWarning,
+    DataTypeError,
+    ParameterError,
+    ParameterTypeError,
+    SeparationWarning,
+)
 from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
 from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
@@ -85,6 +91,8 @@ def model_of(given: Any, argument: str, *, classes: bool, seed: int, n_jobs: int
     if given is None:
         given = "logistic" if classes else "linear"
     if not isinstance(given, str):
+        if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "get_params")):
+            raise ParameterTypeError(f"{argument}={given!r:.60}; expected an instance of BaseEstimator")
         return clone(given)
     if given in table:
         return table[given](seed, n_jobs)
