@@ -12,7 +12,7 @@ import pytest
 
 import epicycle as ep
 from epicycle.cli import main
-from epicycle.core.estimator._plain_text import plain_text
+from epicycle.core.estimator._catalogue import plain_text
 
 
 def test_json_is_the_list_of_methods(capsys):

@@ -175,7 +175,7 @@ def _cluster(
 
     Writes report.html, report.json, model.epi, clusters.csv, clusters.json and cluster.py into DIR.
     """
-    from epicycle.cli._cluster import run_clustering
+    from epicycle.cli._table_commands import run_clustering
 
     run_clustering(
         data,
@@ -214,7 +214,7 @@ def _anomalies(
 
     Writes report.html, report.json, model.epi and anomalies.csv into DIR.
     """
-    from epicycle.cli._anomalies import run_anomalies
+    from epicycle.cli._table_commands import run_anomalies
 
     run_anomalies(
         data,
@@ -261,7 +261,7 @@ def _effect(
 
     Writes report.html, report.json, effect.json and effect.py into DIR.
     """
-    from epicycle.cli._effect import run_effect
+    from epicycle.cli._table_commands import run_effect
 
     run_effect(
         data,
@@ -421,7 +421,7 @@ def _recommend(
 
     Writes recommendations.csv, model.epi, report.html and report.json into DIR.
     """
-    from epicycle.cli._recommend import run_recommendations
+    from epicycle.cli._table_commands import run_recommendations
 
     run_recommendations(
         data,
@@ -466,7 +466,7 @@ def _topics(
 
     Writes topics.csv, documents.csv, model.epi, report.html and report.json into DIR.
     """
-    from epicycle.cli._topics import run_topics
+    from epicycle.cli._table_commands import run_topics
 
     run_topics(
         data,

@@ -12,7 +12,7 @@ from epicycle import report
 from epicycle.automl import GenerationRun, generate_table
 from epicycle.automl._budget import keep_no_freed_memory
 from epicycle.cli._predict import bytes_of, form_of
-from epicycle.cli._table_command import print_lines, progress_of
+from epicycle.cli._table_commands import print_lines, progress_of
 from epicycle.cli._train import default_folder
 from epicycle.core._exceptions import ParameterError
 from epicycle.io._atomic import check_target, write_atomically

@@ -3,12 +3,15 @@ r"""Principal components:  maximise  sum_i w_i |V (x_i - m)|^2  over orthonormal
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
+from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core._random import stream
 from epicycle.core._solution import Solution
@@ -29,9 +32,15 @@ from epicycle.decomposition.pca._spectrum import (
     number_of_axes,
     spectrum_of,
 )
-from epicycle.decomposition.pca._stream import RowsSoFar, no_rows
 from epicycle.linalg._signs import oriented
-from epicycle.stats._moments import refuse_non_finite
+from epicycle.stats._moments import (
+    CentredFactor,
+    TriangularFactor,
+    centred_factor,
+    factor_statistic,
+    refuse_non_finite,
+    shift_of,
+)
 
 _SMALL = 500  # rows and columns up to which the factor of the rows costs next to nothing
 _COLUMNS = 1000  # up to which the covariance is formed
@@ -345,3 +354,30 @@ def _has_gaps(data: Data) -> bool:
     if np.isinf(data.X).any():
         raise DataError("Input X contains infinity; expected finite numbers, or NaN where a value is missing")
     return bool(np.isnan(data.X).any())
+
+
+@dataclass(frozen=True)
+class RowsSoFar:
+    """The factor of all rows sqrt(w) (1, x - shift), their weight, and how many there are."""
+
+    R: np.ndarray
+    shift: np.ndarray
+    weight: float
+    n_rows: int
+
+    def and_rows(self, data: Data, n_jobs: int | None) -> RowsSoFar:
+        """With the rows of `data`, too."""
+        factor, weight, n, _ = engine.sum(factor_statistic, data, self.shift, True, n_jobs=n_jobs)
+        R = (TriangularFactor(self.R) + factor).R
+        return RowsSoFar(R, self.shift, self.weight + weight, self.n_rows + n)
+
+    def centred(self) -> CentredFactor:
+        """The factor about the mean of all rows."""
+        return centred_factor(self.R, self.shift, len(self.shift), self.weight, self.n_rows)
+
+
+def no_rows(data: Data) -> RowsSoFar:
+    """Before the first batch, which says about what point rows are summed."""
+    p = data.n_features
+    require_memory(8.0 * (p + 1) ** 2 * 4, f"the {p + 1} x {p + 1} factor of the rows", "use fit with n_components")
+    return RowsSoFar(np.zeros((0, p + 1)), shift_of(data, targets=False), 0.0, 0)
