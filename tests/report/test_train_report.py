@@ -389,12 +389,12 @@ def test_models_with_more_rows_than_the_chosen_one_have_no_rank_beside_it():
 
 
 def test_a_page_says_nothing_of_the_folder_of_its_table():
-    page = report.html({"reproduce": "import sys\n\nDATA = ['/home/me/a.csv', '/home/me/b.csv']\n"})
-    assert "/home/me" not in page
+    page = report.html({"reproduce": "import sys\n\nDATA = ['/data/me/a.csv', '/data/me/b.csv']\n"})
+    assert "/data/me" not in page
     assert "a.csv" in page
     assert "b.csv" in page
-    page = report.html({"reproduce": "DATA = '/home/me/f.db::select a/b from t'"})
-    assert "/home/me" not in page
+    page = report.html({"reproduce": "DATA = '/data/me/f.db::select a/b from t'"})
+    assert "/data/me" not in page
     assert "f.db::select a/b from t" in page
 
 
