@@ -10,7 +10,9 @@ import numpy as np
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Outcome, Quality, Solution, Target, Task
 
-RATE, EPSILON, DISCOUNT = 0.05, 0.3, 0.95
+# At rates of 0.05 the last steps decide which policy is the greedy one: 6 seeds of 24 lost more than a fifth; at 0.01 none
+# of 40 lost a tenth.
+RATE, EPSILON, DISCOUNT = 0.01, 0.3, 0.95
 
 
 def make(directory: Path, quick: bool) -> Data:
@@ -92,7 +94,7 @@ TASK = Task(
     name="q_learning",
     title="Q-learning over a million steps of FrozenLake",
     description="""\
-The slippery lake of 16 cells, epsilon 0.3, learning rate 0.05. epicycle is given the environment of Gymnasium and draws
+The slippery lake of 16 cells, epsilon 0.3, learning rate 0.01. epicycle is given the environment of Gymnasium and draws
 from its table in compiled code; the second entry asks the environment step by step, as the NumPy loop does, where most
 of the time is Gymnasium's. At equal quality the greedy policy loses at most 0.2 of the best value of the start.""",
     make=make,
