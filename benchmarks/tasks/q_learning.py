@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.arithmetic import speedup_over_best_peer
 from benchmarks.task import Data, Implementation, Outcome, Quality, Solution, Target, Task
 
-# At rates of 0.05 the last steps decide which policy is the greedy one: 6 seeds of 24 lost more than a fifth; at 0.01 none
-# of 40 lost a tenth.
+# At rates of 0.05 the last steps decide which policy is the greedy one: 6 seeds of 24 lost more than a fifth. At 0.01
+# none of 40 lost a tenth.
 RATE, EPSILON, DISCOUNT = 0.01, 0.3, 0.95
 
 
