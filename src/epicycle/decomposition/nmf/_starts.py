@@ -23,7 +23,7 @@ from epicycle.stats._moments import refuse_non_finite
 LARGEST = 1e70  # entries beyond this, or all below its inverse: squares and products of factors leave floating point
 HEAVIEST = 1e30  # sums of weights beyond this, or below its inverse, likewise
 _LEAST = 1e-6  # entries of NNDSVD below this share of the largest are zero
-_RESIDUAL, _PRODUCTS = 1e-4, 12  # how far products go for singular vectors that are only a start
+_RESIDUAL, _PRODUCTS = 1e-4, 4  # how far products go for singular vectors that are only a start
 
 
 @dataclass(frozen=True)
