@@ -160,6 +160,7 @@ from .generative import (
     DiffusionModel as DiffusionModel,
     EnergyBasedModel as EnergyBasedModel,
     NormalizingFlow as NormalizingFlow,
+    RestrictedBoltzmannMachine as RestrictedBoltzmannMachine,
     StyleTransfer as StyleTransfer,
     WakeSleep as WakeSleep,
 )

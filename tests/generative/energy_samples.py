@@ -12,4 +12,10 @@ _FEW = {
     "n_annealed": 4,
 }
 
-SAMPLES = {"EnergyBasedModel": Sample(on_a_curve, _FEW, solvers=("adam",))}
+#: Chains draw for themselves: two equal rows are one of weight 2 where all states are summed.
+_BITS = {"n_hidden": 3, "max_iter": 3, "method": "enumeration"}
+
+SAMPLES = {
+    "EnergyBasedModel": Sample(on_a_curve, _FEW, solvers=("adam",)),
+    "RestrictedBoltzmannMachine": Sample(on_a_curve, _BITS, solvers=("adam",)),
+}

@@ -4,7 +4,7 @@ from epicycle.generative import evaluate
 from epicycle.generative.adversarial import GAN
 from epicycle.generative.autoencoders import VAE, AutoEncoder, Decoder, WakeSleep
 from epicycle.generative.diffusion import DiffusionModel
-from epicycle.generative.energy import EnergyBasedModel
+from epicycle.generative.energy import EnergyBasedModel, RestrictedBoltzmannMachine
 from epicycle.generative.flows import NormalizingFlow
 from epicycle.generative.style import StyleTransfer
 
@@ -16,6 +16,7 @@ __all__ = [
     "DiffusionModel",
     "EnergyBasedModel",
     "NormalizingFlow",
+    "RestrictedBoltzmannMachine",
     "StyleTransfer",
     "WakeSleep",
     "evaluate",

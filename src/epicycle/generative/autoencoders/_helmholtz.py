@@ -18,14 +18,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from epicycle.generative._bit_rows import BitRows, all_states, drawn_bits
 from epicycle.generative._row_draws import RowDraws
 from epicycle.generative.autoencoders._coders import with_class
-from epicycle.nets.training._randomness import generator
 
 Layers = list[torch.Tensor]
 
 
-class HelmholtzMachine(nn.Module):  # type: ignore[misc]
+class HelmholtzMachine(BitRows):
     """Generative and recognition weights.
 
     Parameters
@@ -35,9 +35,8 @@ class HelmholtzMachine(nn.Module):  # type: ignore[misc]
     """
 
     def __init__(self, architecture: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.shape, self.n_classes = architecture["shape"], architecture["n_classes"]
-        self.top, self.threshold = architecture["top"], architecture["threshold"]
+        super().__init__(architecture)
+        self.n_classes = architecture["n_classes"]
         sizes = [math.prod(self.shape), *architecture["hidden"]]
         more = self.n_classes
         self.prior = nn.Parameter(torch.zeros(max(more, 1), sizes[-1]))
@@ -46,16 +45,6 @@ class HelmholtzMachine(nn.Module):  # type: ignore[misc]
         for layer in [*self.generative, *self.recognition]:
             nn.init.normal_(layer.weight, std=1 / math.sqrt(layer.in_features))
             nn.init.zeros_(layer.bias)
-
-    # ------------------------------------------------------------------------------------------- bits and rows
-
-    def bits(self, x: torch.Tensor) -> torch.Tensor:
-        """Rows as bits: which entries are above the threshold."""
-        return (x.to(self.prior) > self.threshold * self.top).to(self.prior).flatten(1)
-
-    def rows(self, bits: torch.Tensor) -> torch.Tensor:
-        """Bits, or probabilities of them, in the units and the layout of rows."""
-        return (bits * self.top).view(-1, *self.shape)
 
     # ------------------------------------------------------------------------------------------- the distributions
 
@@ -79,16 +68,16 @@ class HelmholtzMachine(nn.Module):  # type: ignore[misc]
         for level in range(len(self.recognition)):
             scores = self.above(level, layers[-1], labels)
             if draws is None:
-                layers.append(_drawn(scores))
+                layers.append(drawn_bits(scores))
             else:
                 layers.append((draws.uniform(scores.shape[1]).flatten(0, 1) < torch.sigmoid(scores)).to(scores))
         return layers
 
     def dreamt(self, n: int, labels: torch.Tensor | None) -> Layers:
         """Layers from the top downwards, drawn from p; the row of bits comes first."""
-        layers = [_drawn(self.prior_scores(labels, n))]
+        layers = [drawn_bits(self.prior_scores(labels, n))]
         for level in reversed(range(len(self.generative))):
-            layers.insert(0, _drawn(self.below(level, layers[0], labels)))
+            layers.insert(0, drawn_bits(self.below(level, layers[0], labels)))
         return layers
 
     def log_p(self, layers: Layers, labels: torch.Tensor | None) -> torch.Tensor:
@@ -151,8 +140,7 @@ class HelmholtzMachine(nn.Module):  # type: ignore[misc]
 
     def _states(self, layer: int) -> torch.Tensor:
         """All states of hidden layer number `layer`, of shape (2^units, units)."""
-        units = self.recognition[layer].out_features
-        return ((torch.arange(2**units)[:, None] >> torch.arange(units)) & 1).to(self.prior)
+        return all_states(self.recognition[layer].out_features, self.prior)
 
 
 def log_bits(bits: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -168,7 +156,3 @@ def _log_table(bits: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
 
 def _of_all(label: torch.Tensor | None, states: torch.Tensor) -> torch.Tensor | None:
     return None if label is None else label.to(states.device).expand(len(states))
-
-
-def _drawn(scores: torch.Tensor) -> torch.Tensor:
-    return torch.bernoulli(torch.sigmoid(scores), generator=generator())

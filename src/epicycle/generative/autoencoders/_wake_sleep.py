@@ -101,10 +101,10 @@ class WakeSleep(BoundNet):
         return super()._training_rows(X, y, sample_weight)
 
     def _architecture(self, rows: Rows) -> dict[str, Any]:
+        from epicycle.generative._bit_rows import bit_entries
+
         found = self._common_architecture(rows, scaled=False)
-        wide = any(not x.is_floating_point() and int(x.max()) > 1 for x in _inputs(rows))
-        hidden = sizes_of(self.hidden_layer_sizes)
-        return {**found, "hidden": hidden, "top": 255.0 if wide else 1.0, "threshold": float(self.threshold)}
+        return {**found, "hidden": sizes_of(self.hidden_layer_sizes), **bit_entries(rows, self.threshold)}
 
     def _row_losses(self) -> Callable[[Any, MiniBatch], Any]:
         def losses(module: Any, batch: MiniBatch) -> Any:
@@ -187,8 +187,3 @@ class WakeSleep(BoundNet):
 
         found = self._mapped(self._labelled_rows(X, y), probabilities)
         return np.split(found, np.cumsum(self.architecture_["hidden"])[:-1], axis=1)
-
-
-def _inputs(rows: Rows) -> Any:
-    """The rows as tensors, some at a time."""
-    return (batch.inputs[0] for batch in rows.in_order(4096))
