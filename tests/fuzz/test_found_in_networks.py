@@ -54,3 +54,12 @@ def test_codes_that_no_row_comes_back_from_are_told(monkeypatch):
     monkeypatch.setattr(ep.NormalizingFlow, "_decoded", lambda self, module, z, classes: z / z)
     with pytest.raises(ConvergenceError, match="decoded 3 of 3 rows with values that are not finite"):
         model.decode(Z)
+
+
+def test_rows_beyond_half_precision_end_at_its_largest_number(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float16)
+    model = ep.NormalizingFlow(max_iter=1, random_state=0).fit(X)
+    monkeypatch.setattr(ep.NormalizingFlow, "_decoded", lambda self, module, z, classes: 1e8 * z)
+    drawn = model.decode(np.array([[1.0, -1.0, 0.0, 1e-8]]))
+    assert drawn.dtype == np.float16
+    assert drawn.tolist() == [[65504.0, -65504.0, 0.0, 1.0]]

@@ -73,12 +73,15 @@ def _numpy_type(name: str) -> np.dtype[Any]:
 
 
 def _cast(values: np.ndarray, name: str) -> np.ndarray:
-    """Values in a type; whole numbers are the nearest that it has."""
+    """Values in a type: the nearest that it has, also where it ends, as float16 does at 65,504."""
     wanted = _numpy_type(name)
     if wanted.kind == "b":
         return np.asarray(values > 0.5)
     if wanted.kind in "iu":
         ends = np.iinfo(wanted)
         values = np.rint(values).clip(ends.min, ends.max)
+    else:
+        largest = np.finfo(wanted).max
+        values = np.where(np.isfinite(values), values.clip(-largest, largest), values)
     found: np.ndarray = np.ascontiguousarray(values, dtype=wanted)
     return found
