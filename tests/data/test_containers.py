@@ -1,6 +1,7 @@
 """Every container that holds the same numbers becomes the same batches, and none is copied without need."""
 
 import decimal
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -165,6 +166,18 @@ def test_sparse_blocks_follow_the_stored_entries():
     assert data.n_blocks > 1
     assert max(stored) * 12 < 5 << 20
     assert block_rows(X) % 256 == 0
+
+
+def test_sparse_blocks_are_made_once_and_do_not_travel():
+    X = sp.random_array((30_000, 40), density=0.6, rng=0, format="csr")
+    data = ArrayData(X)
+    assert data.n_blocks > 2
+    first = [batch.X for batch in data.batches()]
+    assert all(batch.X is part for batch, part in zip(data.batches(), first, strict=True))
+    assert all(np.shares_memory(part.data, X.data) for part in first)
+    stored = pickle.dumps(data)
+    assert len(stored) < 1.1 * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    assert_array_equal(dense(pickle.loads(stored)), X.toarray())
 
 
 def test_head_is_a_bounded_view():

@@ -86,6 +86,10 @@ class ArrayData(Data):
         self.n_blocks = max(1, self.n_rows // block_rows(X))
         self._rows = max(-(-self.n_rows // self.n_blocks // 256) * 256, 256)
         self.n_blocks = max(1, -(-self.n_rows // self._rows))
+        self._views: dict[int, Any] = {}  # blocks of sparse rows: making one costs as much as a short pass over it
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_views": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrays that came over a wire may lie between the words of memory, where BLAS takes other paths: move them."""
@@ -97,6 +101,9 @@ class ArrayData(Data):
         X = self.X
         whole = start == 0 and stop == self.n_rows
         part = X if whole else csr_rows(X, start, stop) if self.sparse else X[start:stop]
+        return self._batch(part, start, stop)
+
+    def _batch(self, part: Matrix, start: int, stop: int) -> Batch:
         y = None if self.y is None else self.y[start:stop]
         weight = None if self.weight is None else self.weight[start:stop]
         return Batch(part, y, weight, start)
@@ -104,7 +111,12 @@ class ArrayData(Data):
     def block(self, i: int) -> Batch:
         """Block i of `n_blocks`."""
         start = i * self._rows
-        return self.rows(start, min(start + self._rows, self.n_rows))
+        stop = min(start + self._rows, self.n_rows)
+        if not self.sparse or self.n_blocks == 1:
+            return self.rows(start, stop)
+        if i not in self._views:
+            self._views[i] = csr_rows(self.X, start, stop)
+        return self._batch(self._views[i], start, stop)
 
     def batches(self) -> Iterator[Batch]:
         return (self.block(i) for i in range(self.n_blocks))
