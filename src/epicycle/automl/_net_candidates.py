@@ -85,7 +85,10 @@ def _of_images(facts: Any, seconds: float, asked: Any) -> tuple[Family, ...]:
     return (Family("ConvNet", "classification", PixelNetClassifier, "even", starts, _SPACE_OF_IMAGES),)
 
 
-def _asked_for(asked: Any, shapes: tuple[str, ...] = tuple(shape for shape, _ in _SHAPES)) -> bool:
+_NAMES_OF_SHAPES = tuple(name for name, _ in _SHAPES)
+
+
+def _asked_for(asked: Any, shapes: tuple[str, ...] = _NAMES_OF_SHAPES) -> bool:
     names = [name.lower() for name in ([asked] if isinstance(asked, str) else asked) if isinstance(name, str)]
     known = [shape.lower() for shape in shapes]
     return any(len(n) >= 3 and (n.startswith("mlp") or any(s.startswith(n) for s in known)) for n in names)

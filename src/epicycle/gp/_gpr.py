@@ -151,6 +151,10 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, GaussianProcess
     }
     _fixed_tags: ClassVar[Mapping[str, Any]] = {"requires_fit": False}  # before it the prior is predicted
 
+    alpha_: np.ndarray
+    y_train_: np.ndarray
+    jitter_: float
+
     @stores_arguments(tol=1e-5, max_iter=200, random_state=None, n_jobs=None, verbose=0)
     def __init__(
         self,

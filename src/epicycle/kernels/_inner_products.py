@@ -125,7 +125,7 @@ class Polynomial(_OfProducts):
             for chosen in combinations_with_replacement(range(X.shape[1]), degree):
                 counts = np.unique(chosen, return_counts=True)[1]
                 if d <= _LARGEST_FACTORIAL:
-                    ways = factorial(d) / factorial(d - degree) / np.prod([factorial(int(e)) for e in counts])
+                    ways = float(factorial(d) / factorial(d - degree) / np.prod([factorial(int(e)) for e in counts]))
                     weight = np.sqrt(ways * self.c ** (d - degree) * self.gamma**degree)
                 else:
                     ways = lgamma(d + 1) - lgamma(d - degree + 1) - sum(lgamma(int(e) + 1) for e in counts)

@@ -242,8 +242,8 @@ class StyleTransfer(Saved):
         """A painted image within the range of its content and of the style, in the type of the former."""
         low, high = min(self._range[0], float(content.min())), max(self._range[1], float(content.max()))
         if content.dtype == np.uint8:
-            return np.rint(np.clip(painted, max(low, 0), min(high, 255))).astype(np.uint8)
-        return np.clip(painted, low, high).astype(content.dtype)
+            return np.asarray(np.rint(np.clip(painted, max(low, 0), min(high, 255))), dtype=np.uint8)
+        return np.asarray(np.clip(painted, low, high), dtype=content.dtype)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """`fit`, then `transform` of the same images."""
@@ -268,8 +268,8 @@ class StyleTransfer(Saved):
         rng = stream(seed_of(random_state), "texture")
         noise = rng.normal(size=(int(height), int(width), self.n_channels_))
         found = self._painted([None], [np.asarray(self._mean) + np.asarray(self._deviation) * noise])[0]
-        found = np.clip(found, *self._range)
-        return found[:, :, 0] if self.n_channels_ == 1 else found
+        found = np.clip(found, self._range[0], self._range[1])
+        return np.asarray(found[:, :, 0] if self.n_channels_ == 1 else found)
 
     def style_distance(self, X: Any) -> np.ndarray:
         r"""How far images are from the style: :math:`1/L \sum_l \|G_l - S_l\|^2 / \|S_l\|^2` of each.
@@ -294,7 +294,7 @@ class StyleTransfer(Saved):
                 found.append(float(np.mean(apart)))
         return np.array(found)
 
-    def _painted(self, contents: list[np.ndarray | None], starts: list[np.ndarray | None]) -> list[np.ndarray]:
+    def _painted(self, contents: Sequence[np.ndarray | None], starts: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """Every image on its own; None for a start is noise of the colours of the style."""
         import torch
 
