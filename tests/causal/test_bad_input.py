@@ -24,6 +24,7 @@ from epicycle.causal import (
     omitted_variable_bias,
     rosenbaum_bounds,
 )
+from epicycle.causal.discovery._independence import PartialCorrelation
 from epicycle.causal.effects._overlap import crump_threshold
 from epicycle.exceptions import DataError, EpicycleError, MemoryBudgetError, ParameterError
 
@@ -389,6 +390,18 @@ def test_a_control_that_others_determine_explains_nothing_more():
     again = omitted_variable_bias(X, np.full(60, 2.0) + 1e-9 * t, t, benchmarks=[0])
     assert 0 < found.benchmarks["X0"][1] < 1
     assert np.isfinite(again.benchmarks["X0"]).all()
+    with pytest.raises(DataError, match="of which nothing follows; y may be a combination"):
+        omitted_variable_bias(X, np.full(60, 1e-310), t, benchmarks=[0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["pc", "fci", "ges", "notears"])
+def test_graphs_of_few_rows_and_of_equal_columns(method):
+    for seed in range(4):
+        few = np.random.default_rng(seed).normal(size=(8, 4))
+        assert len(discover(few, method, alpha=0.5).names) == 4
+    z = PartialCorrelation(np.ones((4, 4)), 9, 0.05).statistics(0, 1, np.array([[2, 3]]))
+    assert np.isfinite(z).all()
 
 
 @pytest.mark.filterwarnings("error")

@@ -221,6 +221,15 @@ def test_missing_rows_and_no_effect_are_said():
     assert "does not show that there is none" in run.doubts[-1]
 
 
+def test_an_outcome_without_noise(tmp_path):
+    rng = np.random.default_rng(0)
+    age, t = rng.normal(size=80), (rng.random(80) < 0.5).astype(int)
+    run = ep.effect_table(pa.table({"age": age, "t": t, "y": 2 * t}), "t", "y", repeats=1, out=tmp_path / "run")
+    assert run.effect == pytest.approx(2)
+    assert run.interval[0] > 0
+    assert "robustness_value" not in run.sensitivity
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -21,7 +21,7 @@ from epicycle.causal import (
     omitted_variable_bias,
     refute,
 )
-from epicycle.core._exceptions import EpicycleError
+from epicycle.core._exceptions import DataError, EpicycleError
 
 Array = np.ndarray
 #: Name, words, and arguments of each estimate; the first is the conclusion where it can be had.
@@ -150,7 +150,10 @@ class EffectJob:
         out: dict[str, Any] = {"e_value": e.point, "e_value_limit": e.limit}
         if len(self.q.y) < self.q.X.shape[1] + 5:
             return out
-        found = omitted_variable_bias(self.q.X if self.q.names else None, self.q.y, self.q.t)
+        try:
+            found = omitted_variable_bias(self.q.X if self.q.names else None, self.q.y, self.q.t)
+        except DataError:  # nothing is left of the outcome, so that no variable was omitted
+            return out
         out |= {
             "estimate": found.estimate,
             "standard_error": found.standard_error,

@@ -71,7 +71,10 @@ class PartialCorrelation:
         else:
             S = C[given[:, :, None], given[:, None, :]]
             both = np.stack([C[i][given], C[j][given]], axis=2)
-            half = np.linalg.solve(S, both)
+            try:
+                half = np.linalg.solve(S, both)
+            except np.linalg.LinAlgError:  # a column that the others of a set determine adds nothing to it
+                half = np.linalg.pinv(S, hermitian=True) @ both
             M = np.swapaxes(both, 1, 2) @ half
             r = (C[i, j] - M[:, 0, 1]) / np.sqrt(np.maximum((1 - M[:, 0, 0]) * (1 - M[:, 1, 1]), 1e-300))
         r = np.clip(np.abs(r), 0, 1 - 1e-15)

@@ -48,7 +48,8 @@ def notears(S: Array, l1: float, threshold: float, max_iter: int = 60) -> tuple[
     for _ in range(max_iter):
         for _ in range(20):
             value, bounds = _problem(S, l1, rho, alpha)
-            new = minimize(value, w, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 1000}).x
+            with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is taken back
+                new = minimize(value, w, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 1000}).x
             h_new = acyclicity((new[: p * p] - new[p * p :]).reshape(p, p))
             if h_new <= 0.25 * h or rho >= 1e16:
                 break

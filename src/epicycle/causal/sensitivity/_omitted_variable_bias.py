@@ -184,7 +184,7 @@ def _bound(with_d: float, with_y: float, k: float) -> tuple[float, float]:
         return 1.0, 1.0
     r_d = k * with_d / (1 - with_d)
     between = k * with_d**2 / ((1 - k * with_d) * (1 - with_d))
-    if r_d >= 1 or between >= 1:
+    if r_d >= 1 or between >= 1 or with_y >= 1:
         return 1.0, 1.0
     r_y = ((np.sqrt(k) + np.sqrt(between)) / np.sqrt(1 - between)) ** 2 * with_y / (1 - with_y)
     return float(r_d), float(min(r_y, 1.0))
@@ -235,9 +235,15 @@ def omitted_variable_bias(
     d_left, y_left = residuals_after(np.hstack([constant, W]), d, y)
     if d_left @ d_left <= 1e-20 * max(d @ d, 1e-300):
         raise DataError("treatment: is a combination of X; expected one that varies given X")
-    b = float(d_left @ y_left / (d_left @ d_left))
-    e = y_left - b * d_left
-    error = float(np.sqrt(e @ e / (n - k) / (d_left @ d_left)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        b = float(d_left @ y_left / (d_left @ d_left))
+        e = y_left - b * d_left
+        error = float(np.sqrt(e @ e / (n - k) / (d_left @ d_left)))
+    if not (np.isfinite(b) and 0 < error < np.inf):
+        raise DataError(
+            f"y: the coefficient is {b:.1e} with standard error {error:.1e}, of which nothing follows; y may be a "
+            "combination of treatment and X; divide it by a constant where its squares are no numbers"
+        )
     found = {}
     for which in items("benchmarks", benchmarks):
         if which not in names and not (isinstance(which, int) and 0 <= which < len(names)):
@@ -252,6 +258,7 @@ def omitted_variable_bias(
 
 def _r2(left: Array, control: Array, b: Array) -> float:
     """Partial R^2 of what is left of a control: zero where the others leave nothing of it, or nothing of b."""
-    if left @ left <= 1e-20 * (control @ control) or not b.any():
+    if np.abs(left).max() <= 1e-10 * np.abs(control).max() or not b.any():
         return 0.0
-    return float((left / np.linalg.norm(left) @ b / np.linalg.norm(b)) ** 2)
+    left, b = left / np.abs(left).max(), b / np.abs(b).max()  # squares of tiny numbers are zero
+    return float((left @ b) ** 2 / ((left @ left) * (b @ b)))
