@@ -228,6 +228,7 @@ def test_an_outcome_without_noise(tmp_path):
     assert run.effect == pytest.approx(2)
     assert run.interval[0] > 0
     assert "robustness_value" not in run.sensitivity
+    assert not any("more than two standard errors away" in doubt for doubt in run.doubts)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,11 @@ def _disagreement(run: EffectRun) -> list[str]:
     if len(adjusted) < 2:
         return []
     low, high = (f(adjusted, key=lambda row: row["effect"]) for f in (min, max))
+    rounding = 1e-6 * abs(run.effect)  # where an outcome has no noise, standard errors are nearly zero
     away = [
-        row for row in adjusted if abs(row["effect"] - run.effect) > 2 * max(run.standard_error, row["standard_error"])
+        row
+        for row in adjusted
+        if abs(row["effect"] - run.effect) > max(2 * run.standard_error, 2 * row["standard_error"], rounding)
     ]
     if away:
         named = ", ".join(f"{row['name']} {row['effect']:.3g}" for row in away)
