@@ -52,7 +52,7 @@ WORK = {
 }
 #: What networks take where nothing else is drawn: their defaults learn for many seconds.
 FEW_STEPS = {"max_iter": 3, "steps_per_iteration": 4}
-MOST_STEPS = 60  # of a network in all, where it has `steps_per_iteration`: one takes up to a tenth of a second
+MOST_STEPS = 240  # times layers of a network in all, where it has `steps_per_iteration`: one takes some 20 ms
 LEFT_ALONE = {"verbose", "compile"}  # one only prints, the other translates and builds C++ for most of a minute
 REALS = (0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 10.0, 1e3, 1e8, 1e150, 1e300)
 SCALES = (1e-300, 1e-150, 1e-20, 1e-5, 1e5, 1e20, 1e100, 1e150)
@@ -130,9 +130,9 @@ def draw_parameters(cls: type[Estimator], rng: np.random.Generator) -> dict[str,
     few = FEW_STEPS if cls._card.family in ("nets", "generative") else {}
     drawn = {name: value for name, value in {**few, **given}.items() if name in known}
     if "steps_per_iteration" in drawn:
-        drawn["steps_per_iteration"] = min(
-            drawn["steps_per_iteration"], max(1, MOST_STEPS // max(drawn["max_iter"], 1))
-        )
+        most = MOST_STEPS // max(int(drawn.get("n_layers", 4)), 1)
+        drawn["max_iter"] = min(drawn["max_iter"], max(1, most))
+        drawn["steps_per_iteration"] = min(drawn["steps_per_iteration"], max(1, most // max(drawn["max_iter"], 1)))
     return drawn
 
 

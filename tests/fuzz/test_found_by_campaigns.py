@@ -20,6 +20,7 @@ from epicycle.linear.least_squares._direct import _root_of_factor
 from epicycle.linear.least_squares._objective import excess_certificate
 from epicycle.linear.logistic._logistic_regression import _attributes
 from epicycle.recommend import CollaborativeFiltering
+from epicycle.recommend._alternating import _ratio
 
 
 @pytest.fixture
@@ -584,3 +585,10 @@ def test_a_hard_margin_of_no_tolerance_ends():
     model = ep.SVC(C=np.inf, tol=1e-300).fit(A, [0, 1, 1])  # the nearest points are exact, the scaled gap is rounding
     assert model.certificate_.value < 1e-14
     assert (model.predict(A) == [0, 1, 1]).all()
+
+
+def test_gradients_whose_norms_overflow_prove_nothing():
+    assert _ratio(np.inf, np.inf) == np.inf
+    assert _ratio(1.0, np.inf) == _ratio(np.nan, 1.0) == np.inf
+    assert _ratio(1.0, 2.0) == 0.5
+    assert _ratio(0.0, 0.0) == 0.0

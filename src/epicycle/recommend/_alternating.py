@@ -340,7 +340,8 @@ def _state(flat: Array, n_iter: int) -> dict[str, Any]:
 def _ratio(norm: float, scale: float) -> float:
     if norm == 0:
         return 0.0
-    return norm / scale if scale > 0 else math.inf
+    # of norms that overflow nothing is known
+    return norm / scale if 0 < scale < math.inf and not math.isnan(norm) else math.inf
 
 
 def gradient_certificate(relative: float, tol: float) -> Certificate:
