@@ -592,3 +592,10 @@ def test_gradients_whose_norms_overflow_prove_nothing():
     assert _ratio(1.0, np.inf) == _ratio(np.nan, 1.0) == np.inf
     assert _ratio(1.0, 2.0) == 0.5
     assert _ratio(0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_whose_share_underflows_have_an_intercept_to_begin_with(rng, n_classes):
+    A, y = rng.normal(size=(30, 4)), np.arange(30) % n_classes
+    model = ep.LogisticRegression(l1_ratio=1e-12).fit(A, y, sample_weight=np.where(y == 0, 1e-300, 1e100))
+    assert np.isfinite(model.predict_proba(A)).all()

@@ -81,7 +81,8 @@ class ColumnLogistic:
         self._seen[:] = self._way[:, None]
 
     def _intercepts_alone(self) -> np.ndarray:
-        share = self.Y @ self.v
+        info = np.finfo(np.float64)
+        share = np.clip(self.Y @ self.v, info.tiny, 1 - info.epsneg)  # beside weights of 1e100 one of 1e-300 underflows
         if self.rows == 1:
             return np.asarray(np.log(share) - np.log1p(-share))
         logs = np.log(share)
