@@ -111,7 +111,7 @@ def _converted(image: Any, channels: int) -> Any:
     if image.mode in ("I", "I;16", "F"):  # of more than eight bits
         numbers = np.asarray(image, dtype=np.float64)
         top = 255.0 if numbers.max(initial=0) <= 255 else 65535.0
-        image = type(image)() if not numbers.size else _of_bytes(np.clip(255 * numbers / top, 0, 255))
+        image = _of_bytes(np.clip(255 * numbers / top, 0, 255))
     return image.convert("L" if channels == 1 else "RGB")
 
 
