@@ -147,6 +147,8 @@ def test_what_is_refused():
     X = (np.random.default_rng(0).random((30, 25)) < 0.5).astype(float)
     with pytest.raises(MemoryBudgetError, match="the smaller layer has 22 bits"):
         machine(22, method="enumeration").fit(X)
+    with pytest.raises(MemoryBudgetError, match=r"n_hidden=1000000000 would need .*fewer hidden bits or chains"):
+        machine(10**9, n_chains=41).fit(X)
     with pytest.raises(ParameterError, match="n_levels=0"):
         machine(22, max_iter=1, n_levels=0).fit(X).score_samples(X)
     with pytest.raises(ParameterError, match="method"):

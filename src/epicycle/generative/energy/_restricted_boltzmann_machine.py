@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle.core._exceptions import MemoryBudgetError, ParameterError
+from epicycle.core._memory import require_memory
 from epicycle.core._parameters import Choice, Domain, Integer, Real, check_parameter
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
@@ -154,6 +155,10 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"method='enumeration': the smaller layer has {smaller} bits, and 2^{smaller} states; expected at most "
                 f"{_ENUMERATED} bits, or method='persistent'"
             )
+        at_once = max(int(self.n_chains), min(int(self.batch_size), rows.n_rows))
+        # Scores, uniform numbers and bits of a layer, for every row or chain of a step.
+        needed = 12.0 * at_once * int(self.n_hidden)
+        require_memory(needed, f"n_hidden={self.n_hidden}", "take fewer hidden bits or chains")
         sizes = {"n_hidden": int(self.n_hidden), "n_chains": int(self.n_chains)}
         return {**found, **sizes, **bit_entries(rows, self.threshold)}
 
