@@ -31,6 +31,7 @@ for column, (name, style) in enumerate(styles.items(), start=1):
     for ax, picture in zip(axes[:, column], pictures, strict=True):
         ax.imshow(picture, cmap="gray", vmin=-1, vmax=1)
     axes[0, column].set_title(name, fontsize=9)
+axes[0, 0].set_axis_off()
 axes[0, 0].text(
     0.5, 0.5, "content below,\nstyles to the right", ha="center", va="center", transform=axes[0, 0].transAxes
 )

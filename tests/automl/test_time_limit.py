@@ -40,6 +40,27 @@ def test_a_native_loop_is_stopped():
     assert time.monotonic() - began < 60  # the forest would take hours
 
 
+def test_a_limit_that_is_over_inside_a_finaliser_holds_after_it():
+    """What is raised in a finaliser is printed and lost, so the signal comes again."""
+    done = []
+
+    class Slow:
+        def __del__(self):
+            until = time.monotonic() + 0.3
+            while time.monotonic() < until:
+                pass
+            done.append(time.monotonic())
+
+    def work():
+        Slow()
+        endless()
+
+    with pytest.raises(OutOfTimeError), time_limit(0.1):
+        work()
+    assert len(done) == 1
+    assert time.monotonic() - done[0] < 3  # not the five seconds after which it comes anyhow
+
+
 def test_another_alarm_and_other_threads_are_left_alone():
     seen = []
     with time_limit(60):

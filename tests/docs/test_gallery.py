@@ -14,6 +14,7 @@ GALLERY = sorted((DOCS / "examples").glob("plot_*.py"))
 FIGURES = sorted((DOCS / "figures").glob("*.py"))
 
 
+@pytest.mark.slow  # `make docs` runs them all, too
 @pytest.mark.parametrize("script", [*GALLERY, *FIGURES], ids=lambda p: p.stem)
 def test_script(script, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

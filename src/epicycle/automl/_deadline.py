@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: Seconds after which the signal comes again: one that arrives inside a finaliser is lost.
-_AGAIN = 5.0
+#: Seconds after which the signal comes again, and after which it does where it came inside a finaliser: what is raised
+#: there is printed and lost.
+_AGAIN, _SOON = 5.0, 0.01
 
 
 class OutOfTimeError(RuntimeError):
@@ -29,7 +30,10 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
+    def stop(_number: int, frame: FrameType | None) -> None:
+        if _in_finaliser(frame):
+            signal.setitimer(signal.ITIMER_REAL, _SOON, _AGAIN)
+            return
         raise OutOfTimeError(f"did not end within {seconds:.3g} s")
 
     before = signal.signal(signal.SIGALRM, stop)
@@ -39,6 +43,15 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _in_finaliser(frame: FrameType | None) -> bool:
+    """Whether the program is inside ``__del__`` or a callback of a weak reference, as those of weak dictionaries."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_globals.get("__name__") in ("weakref", "_weakrefset"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _usable() -> bool:

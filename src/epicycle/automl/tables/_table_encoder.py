@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -127,11 +127,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     _places_: dict[str, int]
     wide_levels_: dict[str, np.ndarray]
     texts_: TextFeatures
-    _fixed_tags: ClassVar[Mapping[str, Any]] = {
-        "input_tags.allow_nan": True,
-        "input_tags.categorical": True,
-        "input_tags.string": True,
-    }
 
     @stores_arguments
     def __init__(
@@ -145,6 +140,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         absent: str = "error",
         scale: str = "each",
     ) -> None: ...
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
     # ---------------------------------------------------------------------------------------------- fit
 
