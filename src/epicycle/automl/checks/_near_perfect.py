@@ -6,7 +6,7 @@ the parts of a sum do; then the score of the chosen model shows it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ def explaining_columns(
         model = _fitted(evaluation, candidate, X, evaluation.y[train], chosen)
         return explained(evaluation.y[test], model.predict(X_test[:, chosen]), task)
 
-    ranked = _by_importance(evaluation, candidate, X, train, X_test, test, sources)
+    ranked = _by_importance(evaluation, candidate, X, train, X_test, test, sources, lambda: budget.left(keep) > 0)
     enough = min(share_of(ranked) - _SLACK, _NEARLY[task])
     found: list[str] = []
     for name in ranked[:_MAX_COLUMNS]:
@@ -114,6 +114,9 @@ def _fitted(evaluation: Evaluation, candidate: Candidate, X: Any, y: np.ndarray,
         inner.set_params(categorical_features=levels.tolist() or None)
         wide = np.flatnonzero(np.isin(chosen, evaluation.encoders["trees"].wide_))
         model = LevelMeans(model, wide.tolist()) if len(wide) else model
+    if "places" in inner.get_params(deep=False):  # a network of images: the columns are some of the pixels
+        places = np.arange(X.shape[1]) if inner.places is None else np.asarray(inner.places)
+        inner.set_params(places=places[chosen].tolist())
     return model.fit(X[:, chosen], y)
 
 
@@ -125,13 +128,17 @@ def _by_importance(
     X_test: Any,
     test: np.ndarray,
     sources: np.ndarray,
+    in_time: Callable[[], bool],
 ) -> list[str]:
-    """Columns by the share that is lost when their values change places between the rows."""
+    """Columns by the share that is lost when their values change places between the rows; last those without time."""
     task, y = evaluation.facts.task, evaluation.y[test]
     model = _fitted(evaluation, candidate, X, evaluation.y[train], np.arange(len(sources)))
     order = stream(evaluation.seed, "suspects").permutation(len(test))
     lost = {}
     for name in dict.fromkeys(sources.tolist()):
+        if not in_time():
+            lost[name] = -np.inf
+            continue
         columns = np.flatnonzero(sources == name)
         predicted = model.predict(with_columns_of(X_test, order, columns))
         lost[name] = -explained(y, predicted, task)
