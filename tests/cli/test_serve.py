@@ -112,16 +112,21 @@ def test_mutated_requests_are_never_an_error_of_the_server(server, n):
     head = b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n"
     valid = head + b"content-length: " + str(len(body)).encode() + b"\r\n\r\n" + body
     seen = set()
-    for _ in range(n):
+    for i in range(n):
         sent = bytearray(valid)
-        for at in rng.integers(0, len(valid), rng.integers(1, 5)):
-            sent[at] = rng.integers(256)
-        kind, at = rng.integers(4), int(rng.integers(len(sent)))
-        part = bytes(sent[at : at + 40])
-        sent = (sent, sent[:at], sent[:at] + part + sent[at:], sent[:at] + rng.bytes(20) + sent[at:])[kind]
+        if i % 4 == 0:  # a whole request with another body: other rows, or what is no JSON
+            for at in rng.integers(len(valid) - len(body), len(valid), rng.integers(1, 3)):
+                sent[at] = rng.choice(list(b'0123456789[]{}",.'))
+        else:
+            for at in rng.integers(0, len(valid), rng.integers(1, 5)):
+                sent[at] = rng.integers(256)
+            kind, at = rng.integers(4), int(rng.integers(len(sent)))
+            part = bytes(sent[at : at + 40])
+            sent = (sent, sent[:at], sent[:at] + part + sent[at:], sent[:at] + rng.bytes(20) + sent[at:])[kind]
         with closing(socket.create_connection(("127.0.0.1", port), timeout=60)) as connection:
             connection.sendall(bytes(sent))
-            connection.shutdown(socket.SHUT_WR)
+            if i % 4:  # others wait for bytes that never come; a whole request may be dropped where its sender leaves
+                connection.shutdown(socket.SHUT_WR)
             answer = b""
             try:
                 while got := connection.recv(65_536):
@@ -131,8 +136,7 @@ def test_mutated_requests_are_never_an_error_of_the_server(server, n):
         statuses = [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3})", answer)]
         assert all(status < 500 for status in statuses), (bytes(sent), answer[:300])
         seen.update(statuses)
-    assert 400 in seen
-    assert n < 1_000 or 422 in seen
+    assert {200, 400, 422} <= seen
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         assert post(connection, [[1.0, 2.0]])[0] == 200
 
