@@ -38,6 +38,7 @@ void bind_manifold(nb::module_ &m);
 void bind_mixture(nb::module_ &m);
 void bind_neighbor_embeddings(nb::module_ &m);
 void bind_neighbors(nb::module_ &m);
+void bind_nets(nb::module_ &m);
 void bind_online(nb::module_ &m);
 void bind_point_tree(nb::module_ &m);
 void bind_pomdp(nb::module_ &m);
@@ -90,6 +91,7 @@ NB_MODULE(_native, m) {
     bind("mixture", "Shares and sums of the components of a mixture.", {bind_mixture});
     bind("neighbors", "Exact nearest neighbours by brute force; kernel densities over a tree.",
          {bind_neighbors, bind_kernel_density, bind_point_tree});
+    bind("nets", "Gradients and steps of small networks.", {bind_nets});
     bind("recommend", "Factors of users and items: alternating least squares, stochastic gradients.", {bind_recommend});
     bind("rl", "Learning by acting: temporal differences and Monte Carlo over numbered states.", {bind_rl});
     bind("search", "Rules of games, alpha-beta, Monte-Carlo tree search, counterfactual regrets.",

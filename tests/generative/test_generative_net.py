@@ -239,3 +239,10 @@ def test_two_players_take_turns_at_rates_of_their_own():
     found = {id(p): (g["lr"], g["weight_decay"]) for g in optimizer.param_groups for p in g["params"]}
     assert found[id(model.module_.spread)] == (0.05, 0.25)
     assert found[id(model.module_.location)] == (0.5, 0.25)
+
+
+def test_densities_that_overflow_are_refused():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = ep.NormalizingFlow(max_iter=2, random_state=0).fit(X)
+    with pytest.raises(ConvergenceError, match="3 of 4 rows is not finite: the rows are far beyond"):
+        model.score_samples(np.vstack([X[:1], 1e200 * X[:3]]))

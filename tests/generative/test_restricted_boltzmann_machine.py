@@ -149,6 +149,8 @@ def test_what_is_refused():
         machine(22, method="enumeration").fit(X)
     with pytest.raises(MemoryBudgetError, match=r"n_hidden=1000000000 would need .*fewer hidden bits or chains"):
         machine(10**9, n_chains=41).fit(X)
+    with pytest.raises(MemoryBudgetError, match=r"n_annealed=4611686018427387904 would need .*fewer annealed chains"):
+        machine(64, n_annealed=2**62, n_levels=10).fit(X)
     with pytest.raises(ParameterError, match="n_levels=0"):
         machine(22, max_iter=1, n_levels=0).fit(X).score_samples(X)
     with pytest.raises(ParameterError, match="method"):

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from sklearn.datasets import load_digits
 
 import epicycle as ep
-from epicycle.exceptions import DataError, MemoryBudgetError, ParameterError
+from epicycle.exceptions import ConvergenceError, DataError, MemoryBudgetError, ParameterError
 from epicycle.nets.training._batches import MiniBatch
 from epicycle.nets.training._randomness import drawing_from
 
@@ -193,3 +193,10 @@ def test_what_is_refused():
         named.hidden_layers(X)
     with pytest.raises(DataError, match="NaN"):
         machine().fit(np.full((5, 3), np.nan))
+
+
+def test_steps_beyond_all_numbers_end_with_a_name():
+    """Bits are drawn by scores that are no numbers before the loss is looked at."""
+    X, v = np.random.default_rng(0).normal(size=(60, 40)), np.tile([1e100, 0.5], 30)
+    with pytest.raises(ConvergenceError, match="no longer a number"):
+        ep.WakeSleep(batch_size=4, max_iter=3, random_state=0).fit(X.astype(np.float32), sample_weight=v)

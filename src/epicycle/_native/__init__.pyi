@@ -17,6 +17,7 @@ from epicycle._native import (
     manifold as manifold,
     mixture as mixture,
     neighbors as neighbors,
+    nets as nets,
     online as online,
     recommend as recommend,
     rl as rl,

@@ -48,5 +48,8 @@ def all_states(units: int, like: torch.Tensor) -> torch.Tensor:
 
 
 def drawn_bits(scores: torch.Tensor) -> torch.Tensor:
-    """Bits that are 1 with the probabilities sigmoid(scores)."""
-    return torch.bernoulli(torch.sigmoid(scores), generator=generator())
+    """Bits that are 1 with the probabilities sigmoid(scores).
+
+    Scores that are no numbers give zeros: of a fit that has diverged the loss says so.
+    """
+    return torch.bernoulli(torch.sigmoid(scores).nan_to_num(0.0), generator=generator())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
+from epicycle.core._exceptions import ConvergenceError
 from epicycle.generative._generative_net import GenerativeNet
 
 if TYPE_CHECKING:
@@ -36,7 +37,15 @@ class DensityNet(GenerativeNet):
         return np.asarray(logsumexp(parts + np.log(self.class_prior_)[:, None], axis=0))
 
     def _log_densities_of(self, X: Any, y: Any) -> np.ndarray:
-        return self._mapped(self._rows_of(X, y), self._log_densities).astype(np.float64)
+        found = self._mapped(self._rows_of(X, y), self._log_densities).astype(np.float64)
+        finite = np.isfinite(found)
+        if not finite.all():
+            raise ConvergenceError(
+                f"{type(self).__name__}: the log-density of {np.count_nonzero(~finite):,} of {len(found):,} rows is "
+                "not finite: the rows are far beyond those of the fit, or the fit has diverged, and a smaller "
+                "learning_rate_init may help"
+            )
+        return found
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of `score_samples`."""

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 from gradient_of_module import check_module
 from hypothesis import given, settings, strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
@@ -18,7 +18,13 @@ from sklearn.preprocessing import StandardScaler
 
 import epicycle as ep
 from epicycle.exceptions import ConvergenceWarning, DataError, ParameterError
-from epicycle.nets.training._batches import ArrayRows
+from epicycle.nets.mlp._backprop import CompiledGradients
+from epicycle.nets.mlp._module import multi_layer_perceptron
+from epicycle.nets.training._batches import ArrayRows, MiniBatch
+from epicycle.nets.training._losses import loss_of_rows
+from epicycle.optim import Logistic, Multinomial
+from epicycle.optim._likelihoods import Poisson
+from epicycle.optim._losses import Squared
 
 ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "gelu")
 EPOCHS = {"tol": None, "random_state": 0}
@@ -53,8 +59,11 @@ def assert_same(first, second, **tolerance):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("kind", ["classes", "two classes", "labels", "numbers", "counts"])
-def test_back_propagation_by_hand_is_that_of_torch(activation, kind, classes, numbers):
-    """After 30 steps with momentum every weight agrees to 1e-10, whatever the loss, weights of rows among it."""
+def test_back_propagation_by_hand_is_that_of_torch(activation, kind, classes, numbers, monkeypatch):
+    """After 30 steps with momentum every weight agrees to 1e-10, whatever the loss, weights of rows among it.
+
+    The same by the compiled kernel, which knows all activations but gelu.
+    """
     X, y = numbers if kind in ("numbers", "counts") else classes
     v = np.random.default_rng(1).uniform(0.2, 3, len(y))
     make = ep.MLPRegressor if kind in ("numbers", "counts") else ep.MLPClassifier
@@ -67,10 +76,50 @@ def test_back_propagation_by_hand_is_that_of_torch(activation, kind, classes, nu
         y = np.column_stack([y == "a", X[:, 0] > 0]).astype(int)
     if kind == "classes":
         options["label_smoothing"] = 0.1
-    by_torch = make(solver="sgd", **options).fit(X, y, sample_weight=v)
+    compiled = make(solver="sgd", **options).fit(X, y, sample_weight=v)
     by_hand = make(solver="backprop", **options).fit(X, y, sample_weight=v)
-    assert_same(by_torch, by_hand, rtol=0, atol=1e-10)
-    assert_allclose(by_hand.loss_curve_, by_torch.loss_curve_, rtol=1e-10)
+    monkeypatch.setattr(CompiledGradients, "know", staticmethod(lambda activation, loss: False))
+    by_torch = make(solver="sgd", **options).fit(X, y, sample_weight=v)
+    for model in (by_hand, compiled):
+        assert_same(by_torch, model, rtol=0, atol=1e-10)
+        assert_allclose(model.loss_curve_, by_torch.loss_curve_, rtol=1e-10)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 700),
+    st.lists(st.integers(1, 70), min_size=2, max_size=4),
+    st.sampled_from(["identity", "logistic", "tanh", "relu"]),
+    st.sampled_from([Squared(), Poisson(), Logistic(), Multinomial()]),
+    st.sampled_from(["float32", "float64"]),
+    st.booleans(),
+    st.integers(0, 10**6),
+)
+def test_the_compiled_gradient_is_that_of_torch(n, sizes, activation, loss, dtype, weighted, seed):
+    """For any number of rows and units, on one thread and on three, with the same bits on both."""
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    architecture = {"layers": sizes, "activation": activation, "dropout": 0.0, "dtype": dtype}
+    module = multi_layer_perceptron(architecture)
+    X = torch.from_numpy(rng.normal(size=(n, sizes[0])).astype(dtype))
+    several = isinstance(loss, Multinomial)
+    y = torch.from_numpy(rng.integers(0, sizes[-1] if several else 2, n if several else (n, sizes[-1])))
+    batch = MiniBatch((X,), y if several else y.double(), torch.from_numpy(rng.random(n)) if weighted else None)
+    smoothing = 0.2 if several else 0.0
+    losses = loss_of_rows(loss, smoothing)(module(X), batch.target)
+    expected = (losses if batch.weight is None else losses * batch.weight.to(losses)).sum() / (n * 1.5)
+    gradient = [g.numpy() for g in torch.autograd.grad(expected, module.parameters())]
+    expected = float(expected.detach())
+    kernel = CompiledGradients(module, architecture, loss, 1.5, smoothing)
+    found = []
+    for kernel.threads in (1, 3):
+        value = float(kernel(batch, 0))
+        found.append([p.grad.numpy().copy() for p in module.parameters()])
+    eps = float(np.finfo(dtype).eps)
+    assert value == pytest.approx(expected, rel=100 * eps, abs=10 * eps)
+    for one, three, g in zip(*found, gradient, strict=True):
+        assert_array_equal(one, three)
+        assert_allclose(one, g, rtol=0, atol=100 * eps * max(np.abs(g).max(), expected / 10))
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

@@ -11,7 +11,7 @@ from sequence_samples import words
 
 import epicycle as ep
 from epicycle import CharacterModel
-from epicycle.exceptions import DataError, DataTypeError, ParameterError
+from epicycle.exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
 from epicycle.nets.sequences import _character_model, _recurrent
 from epicycle.nets.sequences._character_module import CharacterNet
 from epicycle.nets.sequences._windows import WindowRows
@@ -209,3 +209,9 @@ def test_what_is_no_text_is_refused(X, error, match):
 def test_samples_that_cannot_be_are_refused(model, arguments, error, match):
     with pytest.raises(error, match=match):
         model.sample(**arguments)
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf])
+def test_no_character_is_drawn_by_scores_that_are_no_numbers(score):
+    with pytest.raises(ConvergenceError, match="not finite"):
+        _character_model._drawn(np.array([0.0, 0, 1, score, 2]), 1.0, None, np.random.default_rng(0))

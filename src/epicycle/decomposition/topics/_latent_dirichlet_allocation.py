@@ -34,7 +34,8 @@ from epicycle.decomposition.topics._variational import (
 )
 
 _ROUNDS = {"batch": 200, "online": 10, "gibbs": 200}
-_STEPS_OF_A_ROUND = 5  # of a document in a round that goes on from the last one
+#: Steps of a document in a round. On press articles and newsgroups 5 ended in optima 2 to 4% worse, 13 in none better.
+_STEPS_OF_A_ROUND = 10
 _R_HAT = 1.1
 _LOCAL = "a local optimum of the bound, no proof of a global one"
 

@@ -159,6 +159,9 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
         # Scores, uniform numbers and bits of a layer, for every row or chain of a step.
         needed = 12.0 * at_once * int(self.n_hidden)
         require_memory(needed, f"n_hidden={self.n_hidden}", "take fewer hidden bits or chains")
+        if self.n_levels and smaller > _ENUMERATED:
+            needed = 24.0 * int(self.n_annealed) * (int(self.n_hidden) + int(np.prod(found["shape"])))
+            require_memory(needed, f"n_annealed={self.n_annealed}", "take fewer annealed chains")
         sizes = {"n_hidden": int(self.n_hidden), "n_chains": int(self.n_chains)}
         return {**found, **sizes, **bit_entries(rows, self.threshold)}
 

@@ -261,9 +261,8 @@ class MultiLayerPerceptron(NetEstimator):
         return [self.n_features_in_, *(int(n) for n in hidden), self.n_outputs_]
 
     def _own_gradients(self, module: Any, rows: Any) -> Any:
-        if self.solver != "backprop":
-            return None
-        from epicycle.nets.mlp._backprop import HandWrittenGradients
+        from epicycle.nets.mlp._backprop import CompiledGradients, HandWrittenGradients
+        from epicycle.nets.training._processes import n_processes
 
         plain = (
             self.dropout == 0
@@ -272,13 +271,17 @@ class MultiLayerPerceptron(NetEstimator):
             and self.precision == "full"
             and self.device == "cpu"
         )
-        if not plain:
-            raise ParameterError(
-                "solver='backprop' is the gradient on a whole batch, written out; expected dropout=0, residual=False, "
-                "accumulate=1, precision='full' and device='cpu'"
-            )
-        smoothing = getattr(self, "label_smoothing", 0.0)
-        return HandWrittenGradients(module, self.architecture_, self._loss(), rows.mean_weight, smoothing)
+        given = (module, self.architecture_, self._loss(), rows.mean_weight, getattr(self, "label_smoothing", 0.0))
+        if self.solver == "backprop":
+            if not plain:
+                raise ParameterError(
+                    "solver='backprop' is the gradient on a whole batch, written out; expected dropout=0, "
+                    "residual=False, accumulate=1, precision='full' and device='cpu'"
+                )
+            return HandWrittenGradients(*given)
+        small = self._training_options(rows).parts == 1 and n_processes() == 1
+        known = CompiledGradients.know(self.architecture_["activation"], self._loss())
+        return CompiledGradients(*given) if plain and small and known and not self.compile else None
 
     def _train(self, rows: Any, architecture: dict[str, Any], *, stream: bool = False) -> None:
         if self.solver != "lbfgs":

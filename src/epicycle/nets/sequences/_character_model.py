@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer, Real
 from epicycle.core._random import stream
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
@@ -352,6 +352,11 @@ def _drawn(scores: np.ndarray, temperature: float, top_k: int | None, rng: np.ra
     """A token by its score; never padding or the unknown character."""
     scores = scores.copy()
     scores[[PADDING, UNKNOWN]] = -np.inf
+    if not np.isfinite(scores.max()):
+        raise ConvergenceError(
+            "CharacterModel: the scores of the next character are not finite: the fit has diverged; a smaller "
+            "learning_rate_init may help"
+        )
     if temperature == 0:
         return int(scores.argmax())
     if top_k is not None and top_k < len(scores):

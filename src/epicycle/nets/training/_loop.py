@@ -91,7 +91,8 @@ class TrainingRun:
         The `state` of an earlier run of the same kind.
     gradients : callable, optional
         (batch, step) -> loss, having set the gradients; by default torch's. Where it has a method ``columns()``, that
-        gives further numbers for the row of the history after each iteration. What it draws with the generator of
+        gives further numbers for the row of the history after each iteration; where `in_place` is true, the gradients
+        are in the same arrays in every step. What it draws with the generator of
         `training._randomness` follows from the seed and the step.
     """
 
@@ -120,7 +121,7 @@ class TrainingRun:
         self.gradients = gradients
         rows.send_to(self.device)
         self.trained = [p for p in module.parameters() if p.requires_grad]
-        self.optimizer = make_optimizer(self.module, options)
+        self.optimizer = make_optimizer(self.module, options, in_place=getattr(gradients, "in_place", False))
         self.at = _Progress()
         if resume:
             self._restore(resume)
