@@ -331,6 +331,7 @@ def test_a_resumed_fit_and_a_file_are_the_same_bits(tmp_path):
         ({"n_layers": 0}, "n_layers=0"),
         ({"n_bins": 1}, "n_bins=1"),
         ({"bound": 0.0}, r"bound=0\.0"),
+        ({"bound": 1e300}, r"bound=1e\+300"),
         ({"mixing": "none"}, "mixing='none'"),
         ({"base": "uniform"}, "base='uniform'"),
         ({"n_components": 0}, "n_components=0"),

@@ -16,7 +16,7 @@ from epicycle.svm._kernel_rows import KernelRows, WholeMatrix
 
 Array = np.ndarray
 _TOUCHING = 1e-6  # of the longest row: hulls that come closer than this are taken to meet
-_MOST_EPOCHS = 10_000  # of coordinate descent, each up to 20 sweeps over a set of rows
+_MOST_EPOCHS = 2000  # of coordinate descent, each up to 20 sweeps over a set of rows; hundreds of pairs may be hopeless
 _SPECTRUM_ROWS = 2000  # up to which the least eigenvalue of a kernel matrix is computed
 _NEGATIVE = 1e-6  # of the largest k(x, x): a curvature below minus this is no rounding
 

@@ -50,7 +50,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
     n_bins : int, default=8
         Of splines: number of pieces.
     bound : float, default=4.0
-        Of splines: how far they reach, in deviations of the columns at first; beyond, entries stay as they are.
+        Of splines: how far they reach, in deviations of the columns at first, at most a million; beyond, entries stay as
+        they are.
     mixing : {'linear', 'permutation'}, default='linear'
         What is between layers: an invertible linear map, or another order of the columns alone, which has no weights.
     base : {'normal', 'student_t', 'mixture'}, default='normal'
@@ -88,7 +89,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
         "n_layers": Integer(1, 1024),
         "hidden_layer_sizes": SIZES,
         "n_bins": Integer(2, 512),
-        "bound": Real(0, inclusive=False),
+        "bound": Real(0, 1e6, inclusive=(False, True)),
         "mixing": Choice("linear", "permutation"),
         "base": Choice("normal", "student_t", "mixture"),
         "n_components": Integer(1),
