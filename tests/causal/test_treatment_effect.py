@@ -568,3 +568,10 @@ def test_errors_name_what_is_wrong(study):
         TreatmentEffect(method="aipw", outcome_model=model).fit(X, y, treatment=t, sample_weight=np.ones(400))
     with pytest.raises(ParameterError, match="level"):
         TreatmentEffect().fit(X, y, treatment=t).confidence_interval(95)
+
+
+def test_weights_do_not_allow_any_number_of_folds():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(30, 2)), np.arange(30) % 2
+    with pytest.raises(ParameterError, match="n_folds=1000000000: each fold is a fit; expected at most 1000"):
+        TreatmentEffect("ate", "aipw", n_folds=10**9).fit(X, X[:, 0] + t, treatment=t, sample_weight=np.full(30, 1e100))

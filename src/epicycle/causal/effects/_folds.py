@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.causal.effects._study import Study
-from epicycle.core._exceptions import DataError
+from epicycle.core._exceptions import DataError, ParameterError
 
 _EMPTY = 1e-9  # a share of a row that rounding left
+_FOLDS = 1000  # that few rows of large weights may have
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ def content_folds(study: Study, n_folds: int, seed: int) -> Folds:
     k = int(min(n_folds, *sizes))
     if k < 2:
         raise DataError("treatment: an arm has n_samples=1 rows; cross-fitting needs two or more in each")
+    most = max(_FOLDS, study.n_rows)
+    if k > most:  # the sum of large weights allows any number
+        raise ParameterError(f"n_folds={n_folds}: each fold is a fit; expected at most {most} for {study.n_rows} rows")
     number = np.zeros(study.n_rows, dtype=np.int64)
     cut = []
     for arm in np.unique(arms):
