@@ -28,6 +28,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._threads import n_threads
@@ -149,10 +150,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         """(the numbers given, whether they are candidates to choose from)."""
         if isinstance(self.alpha, str):
             return None, True
-        try:
-            alphas = np.asarray(self.alpha, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected numbers >= 0") from None
+        alphas = as_floats(self.alpha, ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected numbers >= 0"))
         if alphas.ndim > 1 or not alphas.size or not np.isfinite(alphas).all() or (alphas < 0).any():
             raise ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected finite numbers >= 0")
         if alphas.ndim == 0:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 
 from epicycle.core._arguments import SharedArguments
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import ConvergenceError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import Axes, axes_of, ink, styled
@@ -257,10 +258,7 @@ def _is_number(alphas: Any) -> bool:
 
 def l1_ratios(given: Any, alphas: Any) -> np.ndarray:
     """The shares of the L1 term to choose from."""
-    try:
-        ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1") from None
+    ratios = np.atleast_1d(as_floats(given, ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1")))
     if ratios.ndim != 1 or ratios.size == 0 or not ((ratios >= 0) & (ratios <= 1)).all():
         raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1")
     if _is_number(alphas) and (ratios == 0).any():

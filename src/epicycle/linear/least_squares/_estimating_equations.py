@@ -19,6 +19,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Callable as CallableDomain, Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
@@ -237,10 +238,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
             return self.weights
         if not isinstance(data, ArrayData | ScanData):
             raise DataError("weights: an array belongs to data in memory or in files; give Dask a function of X")
-        try:
-            W = np.asarray(self.weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError("weights: expected an array of numbers") from None
+        W = as_floats(self.weights, ParameterError("weights: expected an array of numbers"))
         d = data.n_features + int(self.fit_intercept)
         if W.ndim != 2 or W.shape[1] != d or data.n_rows not in (None, len(W)):
             raise ParameterError(

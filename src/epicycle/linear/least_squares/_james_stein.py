@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard, in_catalogue
@@ -253,10 +254,7 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     def _target(self, p: int) -> np.ndarray:
         if self.target is None:
             return np.zeros(p)
-        try:
-            m = np.asarray(self.target, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError("target: expected an array of numbers") from None
+        m = as_floats(self.target, ParameterError("target: expected an array of numbers"))
         if m.shape != (p,) or not np.isfinite(m).all():
             raise ParameterError(f"target: expected {p} finite numbers, got shape {m.shape}")
         return m

@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
@@ -451,10 +452,7 @@ class LogisticRegressionCV(LinearClassifier):
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name}={values!r}; expected a list of numbers") from None
+    array = as_floats(values, ParameterError(f"{name}={values!r}; expected a list of numbers"))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ParameterError(f"{name}={values!r}; expected a list of finite numbers")
     return array
