@@ -27,7 +27,7 @@ from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, s
 from epicycle.linear.least_squares._objective import StorageError, excess_certificate
 from epicycle.optim import Solution
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._class_scores import linear_predictor
+from epicycle.stats._class_scores import linear_prediction
 
 
 def shrinkage_factor(
@@ -267,9 +267,7 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """b + w'x for every row."""
-        data = self._predict_data(X)
-        intercept = np.atleast_1d(np.asarray(self.intercept_, dtype=self.coef_.dtype))
-        return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
+        return linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)
 
     def _penalty_line(self) -> str:
         return f"least squares times {self.shrinkage_:.4g}" if hasattr(self, "shrinkage_") else ""
