@@ -9,13 +9,12 @@ import numpy as np
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._checks import as_floats
-from epicycle.core._exceptions import ConvergenceError, ParameterError
+from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import Axes, axes_of, ink, styled
-from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.linear._folds import RoutesToSplitter, cell_moments, cells_of, folds_of
+from epicycle.linear._folds import RoutesToSplitter, cell_moments, cells_of, folds_of, report_folds
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso._folds import choose, errors_from_moments, errors_of_folds, problem_of
@@ -311,7 +310,7 @@ def fit_by_cross_validation(
     model.alpha_, l1_ratio = float(grids[g].alphas[a]), grids[g].l1_ratio
     _fit_to_all(model, data, problem, l1_ratio, settings)
     if failed:
-        _warn_of_folds(model, failed)
+        report_folds(model, failed, "rounds", "or loosen tol")
     return l1_ratio
 
 
@@ -353,16 +352,3 @@ def _grids(
         Grid(float(r), grid_of_alphas(solver, float(r), settings.factors, settings.positive, model.eps, n))
         for r in ratios
     ]
-
-
-def _warn_of_folds(model: CrossValidatedRegressor, failed: int) -> None:
-    """Name solutions of the folds that fell short; the fit to all rows speaks for itself."""
-    message = (
-        f"{type(model).__name__}: {failed} solutions of the cross-validation did not reach tol={model.tol:g} in "
-        f"max_iter={model.max_iter} rounds; raise max_iter, or loosen tol."
-    )
-    mode = get_config().on_nonconvergence
-    if mode == "raise":
-        raise ConvergenceError(message)
-    if mode == "warn":
-        model._run.warning = f"{model._run.warning} {message}".strip()
