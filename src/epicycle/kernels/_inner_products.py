@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import Real, check_parameter
-from epicycle.kernels._kernel import LeafKernel
+from epicycle.core._parameters import Real
+from epicycle.kernels._kernel import Domains, LeafKernel
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors
 
 Array = np.ndarray
@@ -83,13 +83,16 @@ class Polynomial(_OfProducts):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("gamma", "c")
+    _domains: ClassVar[Domains] = {
+        "degree": Real(minimum=0),
+        "gamma": Real(minimum=0, inclusive=False),
+        "c": Real(minimum=0),
+    }
 
     def __post_init__(self) -> None:
-        check_parameter("Polynomial", "degree", self.degree, Real(minimum=0))
-        check_parameter("Polynomial", "gamma", self.gamma, Real(minimum=0, inclusive=False))
-        check_parameter("Polynomial", "c", self.c, Real(minimum=0))
-        degree = int(self.degree) if self.degree == int(self.degree) else float(self.degree)
-        self._set(degree=degree, gamma=float(self.gamma), c=float(self.c))
+        super().__post_init__()
+        if self.degree == int(self.degree):
+            self._set(degree=int(self.degree))
 
     @property
     def mercer(self) -> bool:  # type: ignore[override]
@@ -152,13 +155,9 @@ class Sigmoid(_OfProducts):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("gamma",)
+    _domains: ClassVar[Domains] = {"gamma": Real(minimum=0, inclusive=False), "c": Real()}
 
     mercer: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_parameter("Sigmoid", "gamma", self.gamma, Real(minimum=0, inclusive=False))
-        check_parameter("Sigmoid", "c", self.c, Real())
-        self._set(gamma=float(self.gamma), c=float(self.c))
 
     def _of(self, products: Array, n_columns: int) -> Array:
         products *= self.gamma
