@@ -30,12 +30,12 @@ class _OfProducts(LeafKernel):
         return prepared_vectors(X, like)
 
     def block(self, A: Vectors, B: Vectors) -> Array:
-        return self._of(inner_products(A, B), A.n_columns)
+        return self._of(inner_products(A, B))
 
     def prepared_diagonal(self, A: Vectors) -> Array:
-        return self._of(A.squares.copy(), A.n_columns)
+        return self._of(A.squares.copy())
 
-    def _of(self, products: Array, n_columns: int) -> Array:
+    def _of(self, products: Array) -> Array:
         """The kernel from x'z, which may be written to."""
         return products
 
@@ -98,7 +98,7 @@ class Polynomial(_OfProducts):
     def mercer(self) -> bool:  # type: ignore[override]
         return isinstance(self.degree, int)
 
-    def _of(self, products: Array, n_columns: int) -> Array:
+    def _of(self, products: Array) -> Array:
         products *= self.gamma
         products += self.c
         return _power(products, self.degree)
@@ -159,7 +159,7 @@ class Sigmoid(_OfProducts):
 
     mercer: ClassVar[bool] = False
 
-    def _of(self, products: Array, n_columns: int) -> Array:
+    def _of(self, products: Array) -> Array:
         products *= self.gamma
         products += self.c
         return np.asarray(np.tanh(products, out=products))

@@ -122,10 +122,6 @@ class DenseColumns(Columns):
 class SparseColumns(Columns):
     """A CSC matrix; the means are subtracted without filling the zeros in."""
 
-    def __init__(self, X: Any, weight: np.ndarray | None, *, centre: bool, threads: int) -> None:
-        super().__init__(X, weight, centre=centre, threads=threads)
-        self.parts = (X.data, X.indices, X.indptr, self.n)
-
     @property
     def cost(self) -> float:
         return float(self.X.nnz / self.p + 4.0)
