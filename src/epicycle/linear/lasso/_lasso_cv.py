@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
-from epicycle.core._arguments import SharedArguments
+from epicycle.core._arguments import SharedArguments, defaults_of
 from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
@@ -42,32 +42,20 @@ _SINGLE_TARGET: dict[str, Domain] = {
 
 
 class GridArguments(SharedArguments, total=False):
-    """Arguments of the constructors of these models."""
+    """Arguments of the constructors of these models, with their defaults."""
 
-    eps: float
-    n_alphas: int
-    alphas: Any
-    cv: Any
-    rule: Literal["min", "1se"]
-    copy_X: bool  # noqa: N815  # as scikit-learn spells it
-    selection: str
+    eps: Annotated[float, 1e-3]
+    n_alphas: Annotated[int, 100]
+    alphas: Annotated[Any, None]
+    cv: Annotated[Any, None]
+    rule: Annotated[Literal["min", "1se"], "min"]
+    copy_X: Annotated[bool, True]  # noqa: N815  # as scikit-learn spells it
+    selection: Annotated[str, "cyclic"]
 
 
-GRID_DEFAULTS: Mapping[str, Any] = {
-    "eps": 1e-3,
-    "n_alphas": 100,
-    "alphas": None,
-    "cv": None,
-    "rule": "min",
-    "copy_X": True,
-    "selection": "cyclic",
-    "fit_intercept": True,
-    "tol": 1e-8,
-    "max_iter": 1000,
-    "n_jobs": None,
-    "verbose": 0,
-    "random_state": None,
-}
+GRID_DEFAULTS: Mapping[str, Any] = defaults_of(
+    GridArguments, fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None
+)
 
 
 class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
