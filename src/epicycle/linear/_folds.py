@@ -39,8 +39,10 @@ class RoutesToSplitter:
     """Arguments of `fit` that go to the splitter of `cv`, such as `groups`, by scikit-learn's metadata routing."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "cv": "cv : int, splitter or iterable of (train, test), optional\n"
+        "    Folds, as for scikit-learn; five by default.",
         "params": "**params : dict\n"
-        "    Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled."
+        "    Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.",
     }
 
     cv: Any

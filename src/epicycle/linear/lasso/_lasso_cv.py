@@ -74,8 +74,6 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
         "n_alphas": "n_alphas : int, default={default}\n    Number of alphas in the grid.",
         "alphas": "alphas : array-like or int, optional\n"
         "    The alphas themselves, or their number in place of `n_alphas`.",
-        "cv": "cv : int, splitter or iterable of (train, test), optional\n"
-        "    Folds, as for scikit-learn; five by default.",
         "rule": 'rule : {"min", "1se"}, default={default}\n'
         "    Alpha of the least error, or the largest alpha whose error is within one standard error of the least.",
         "max_iter": "max_iter : int, default={default}\n    Maximum number of rounds for each alpha.",
