@@ -15,7 +15,8 @@ from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Integer, NoneOr
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.data._categories import LevelEncoder, category_columns, learn_levels
-from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, NaiveBayes, Statistic, dense
+from epicycle.data._matrix import dense
+from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, NaiveBayes, Statistic
 from epicycle.naive_bayes._discrete import (
     DISCRETE_DEFAULTS,
     DiscreteArguments,
