@@ -139,7 +139,14 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
 
     @where_part_has("decision_function", _first)
     def decision_function(self, X: Any, **params: Any) -> np.ndarray:
-        """Return the average scores of the members."""
+        """Return the average scores of the members.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+        **params
+            Metadata for the members, where scikit-learn's metadata routing is enabled.
+        """
         self._check_fitted()
         if any(len(member.classes_) < len(self.classes_) for member in self.estimators_ if hasattr(member, "classes_")):
             raise DataError("decision_function: a member did not draw all classes, so that scores cannot be averaged")
