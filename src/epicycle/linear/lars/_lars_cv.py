@@ -112,11 +112,6 @@ class LassoLarsCV(RoutesToSplitter, PathModel):
 
     As :class:`LassoCV`, but without a grid: the alphas compared are the breakpoints of the paths of all folds.
 
-    Parameters
-    ----------
-    positive : bool, default=False
-        Whether coefficients have to be non-negative.
-
     Attributes
     ----------
     %(chosen)s

@@ -87,10 +87,6 @@ def shrink_means(
     degrees_of_freedom : float, optional
         Of the variance, where it is an estimate.
 
-    Returns
-    -------
-    ShrunkenMeans
-
     Examples
     --------
     >>> from epicycle import shrink_means

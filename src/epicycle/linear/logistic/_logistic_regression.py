@@ -90,8 +90,6 @@ class LogisticRegression(LinearClassifier):
         Whether a fit starts from the coefficients of the earlier one, where classes and features are as many.
     n_jobs : int, optional
         Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
 
     Attributes
     ----------
@@ -109,7 +107,6 @@ class LogisticRegression(LinearClassifier):
         Objective, step, gradient norm and seconds of every iteration; with an L1 term the gap and the sizes of the
         working sets.
     n_iter_ : ndarray of shape (1,)
-    converged_ : bool
 
     See Also
     --------

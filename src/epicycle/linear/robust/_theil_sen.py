@@ -72,8 +72,6 @@ class TheilSenRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         A bound on the distance of the sum of distances from its minimum, relative to it.
     history_ : History
         Sum of distances, gap and seconds of every iteration.
-    n_iter_ : int
-    converged_ : bool
 
     See Also
     --------
