@@ -47,6 +47,14 @@ def items(name: str, values: Any) -> list[Any]:
         raise ParameterTypeError(f"{name}={values!r:.80}; expected a sequence, got {type(values).__name__}") from None
 
 
+def as_floats(values: Any, otherwise: Exception) -> np.ndarray:
+    """An argument as an array of float64; `otherwise` is raised where it holds anything but numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise otherwise from None
+
+
 def distribution(name: str, values: Any) -> np.ndarray:
     """Probabilities that add up to one; rounding up to 1e-6 is made good."""
     p = np.asarray(values, dtype=np.float64)

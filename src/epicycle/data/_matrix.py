@@ -96,6 +96,11 @@ def as_floating(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float64)
 
 
+def dense(X: Any) -> np.ndarray:
+    """A matrix as an ordinary array."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X)
+
+
 def _as_csr(X: Any, estimator_name: str, accept_sparse: bool, check_finite: bool) -> sp.csr_array | sp.csr_matrix:
     if not accept_sparse:
         raise DataTypeError(

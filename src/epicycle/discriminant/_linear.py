@@ -178,7 +178,7 @@ class LinearDiscriminantAnalysis(
         else:
             covariance = self.covariance_ = self._shrunk_within(moments, data, within)
             found = whitening(covariance, 0.0)
-            coef, intercept = self._solve(moments, data, covariance, found)
+            coef, intercept = self._solve(moments, data, covariance)
         self.rank_ = found.rank
         self.coef_, self.intercept_ = reported(coef, intercept, data.dtype)
         return Solved(covariance[None], [found])
@@ -205,9 +205,7 @@ class LinearDiscriminantAnalysis(
         self.scalings_ = oriented(found.W @ axes[:rank].T)
         return linear_rule(moments.mean, centre, self.scalings_, self.priors_)
 
-    def _solve(
-        self, moments: ClassScatter, data: Data, C: np.ndarray, found: Whitening
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _solve(self, moments: ClassScatter, data: Data, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         means = moments.mean
         if self.solver == "lsqr":
             coef = scipy.linalg.lstsq(C, means.T)[0].T

@@ -107,24 +107,12 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
         return float(accuracy_score(y, chosen)), wrong / n, low, high
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:
-        """Predict the class of the largest average probability.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-        %(predict_params)s
-        """
+        """Predict the class of the largest average probability."""
         shares = self._shares(X, "predict", params)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
     def predict_proba(self, X: Any, **params: Any) -> np.ndarray:
-        """Return the average probabilities, or the shares of the votes.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-        %(predict_params)s
-        """
+        """Return the average probabilities, or the shares of the votes."""
         return self._shares(X, "predict_proba", params)
 
     def _shares(self, X: Any, method: str, params: dict[str, Any]) -> np.ndarray:
@@ -134,13 +122,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
         return np.asarray(total / len(self.estimators_))
 
     def predict_log_proba(self, X: Any, **params: Any) -> np.ndarray:
-        """Return the logarithms of the average probabilities.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-        %(predict_params)s
-        """
+        """Return the logarithms of the average probabilities."""
         self._check_fitted()
         if not hasattr(self.estimators_[0], "predict_log_proba"):
             shares = self._shares(X, "predict_log_proba", params)
@@ -162,7 +144,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):  # type: ignore[misc]  # the 
         Parameters
         ----------
         X : as for :meth:`fit`
-        %(predict_params)s
+        **params
+            Metadata for the members, where scikit-learn's metadata routing is enabled.
         """
         self._check_fitted()
         if any(len(member.classes_) < len(self.classes_) for member in self.estimators_ if hasattr(member, "classes_")):
@@ -241,13 +224,7 @@ class BaggingRegressor(RegressorMixin, Bagging):  # type: ignore[misc]  # the mi
         return score, error, max(error - half, 0.0), error + half
 
     def predict(self, X: Any, **params: Any) -> np.ndarray:
-        """Predict the average of the members.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-        %(predict_params)s
-        """
+        """Predict the average of the members."""
         self._check_fitted()
         given = self._routed_params("predict", params).get("predict", {})
         total = self._sum(X, lambda member, rows: np.asarray(member.predict(rows, **given), np.float64))

@@ -26,7 +26,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.validation import _num_samples, check_consistent_length, has_fit_parameter, validate_data
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._docs import entries_of
+from epicycle.core._docs import SHARED_DOCS, entries_of
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core._random import seed_of, stream
@@ -92,7 +92,9 @@ history_ : History
     One row for each member: its last objective, iterations, certificate and seconds, as far as it has them.
 n_iter_ : int
     Number of members.""",
-        "predict_params": "**params\n    Metadata for the members, where scikit-learn's metadata routing is enabled.",
+        "fit_X": SHARED_DOCS["X"],
+        "X": "X : as for :meth:`fit`",
+        "params": "**params\n    Metadata for the members, where scikit-learn's metadata routing is enabled.",
         "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
         "    Seed of the samples, and of the members that have a `random_state`.",
         "fit_sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
@@ -193,12 +195,7 @@ n_iter_ : int
 
     @fitting
     def fit(self, /, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Fit the members to samples of rows X with targets y.
-
-        Parameters
-        ----------
-        %(fit_sample_weight)s
-        """
+        """Fit the members to samples of rows X with targets y."""
         params = checked_metadata(fit_params, self, "fit")
         inner_tags(self, self._base())
         X, y, weight = self._fit_data(X, y, sample_weight)

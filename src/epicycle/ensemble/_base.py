@@ -162,8 +162,8 @@ class Ensemble(MetaEstimatorMixin, Estimator, ABC):  # type: ignore[misc]  # the
         )  # fmt: skip
 
 
-class NamedEnsemble(_BaseComposition, Ensemble):  # type: ignore[misc]  # the composition is untyped
-    """An ensemble of different estimators, each with a name; ``"drop"`` leaves one out."""
+class NamedEnsemble(_BaseComposition, Estimator, ABC):  # type: ignore[misc]  # the composition is untyped
+    """A model of different estimators, each with a name; ``"drop"`` leaves one out."""
 
     _docs: ClassVar[dict[str, str]] = {
         "estimators": "estimators : list of (str, estimator), optional\n"

@@ -28,6 +28,7 @@ from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.core.estimator._inner_tags import inner_tags
 from epicycle.core.estimator._parts import misses_certificate, where_part_has
 from epicycle.ensemble._base import (
+    Ensemble,
     NamedEnsemble,
     checked_metadata,
     errors_of_ours,
@@ -43,7 +44,7 @@ from epicycle.linear.ridge._ridge_cv import RidgeCV
 _METHODS = ("predict_proba", "decision_function", "predict")
 
 
-class Stacking(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixin is untyped
+class Stacking(TransformerMixin, NamedEnsemble, Ensemble):  # type: ignore[misc]  # the mixin is untyped
     """Members, and a final estimator of their cross-validated predictions."""
 
     _docs: ClassVar[dict[str, str]] = {

@@ -20,14 +20,14 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, NoneOr
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.ensemble._base import NamedEnsemble, checked_metadata, clones, fit_member, label_table
+from epicycle.ensemble._base import Ensemble, NamedEnsemble, checked_metadata, clones, fit_member, label_table
 
 
 class SeveralLabelsError(DataError, NotImplementedError):
     """Several labels for each row, which voting does not count; scikit-learn raises NotImplementedError for them."""
 
 
-class Voting(TransformerMixin, NamedEnsemble):  # type: ignore[misc]  # the mixin is untyped
+class Voting(TransformerMixin, NamedEnsemble, Ensemble):  # type: ignore[misc]  # the mixin is untyped
     """Members that are fitted to all rows, each for itself."""
 
     _docs: ClassVar[dict[str, str]] = {

@@ -76,8 +76,8 @@ def best_mean(SY: np.ndarray, SH: np.ndarray, H: np.ndarray) -> Solved:
     return Solved(SY - SH @ beta, beta, SH, LA)
 
 
-class ExactLikelihood:
-    """log p(y) as a function of theta, for given observations.
+class RegressionLikelihood:
+    """What likelihoods of regression share: the meaning of theta, the observations and a basis of their mean.
 
     Parameters
     ----------
@@ -91,15 +91,22 @@ class ExactLikelihood:
 
     def __init__(self, model: Model, obs: Observations, H: np.ndarray, n_jobs: int | None) -> None:
         self.model, self.obs, self.H, self.n_jobs = model, obs, H, n_jobs
-        self.threads = n_threads(float(obs.n) ** 3 / 3, n_jobs)
         self.jitter = 0.0
         self.evaluations = 0
         self.scale = obs.scale
-        self.standard_error = 0.0
+        self.standard_error = 0.0  # of the last gradient, largest entry
 
     def subset(self, chosen: np.ndarray) -> ExactLikelihood:
-        """The same for some of the rows."""
+        """The exact likelihood of some of the rows."""
         return ExactLikelihood(self.model, self.obs.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
+
+
+class ExactLikelihood(RegressionLikelihood):
+    """log p(y) as a function of theta, for given observations."""
+
+    def __init__(self, model: Model, obs: Observations, H: np.ndarray, n_jobs: int | None) -> None:
+        super().__init__(model, obs, H, n_jobs)
+        self.threads = n_threads(float(obs.n) ** 3 / 3, n_jobs)
 
     # ------------------------------------------------------------------------------------------- evaluation
 

@@ -24,7 +24,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._random import stream
 from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
-from epicycle.gp._exact import LOG_2PI, ExactLikelihood, Solved
+from epicycle.gp._exact import LOG_2PI, RegressionLikelihood, Solved
 from epicycle.gp._model import Model
 from epicycle.gp._observations import Observations
 from epicycle.gp._posterior import Posterior
@@ -97,23 +97,16 @@ def choose_rows(kernel: Kernel, A: Any, n_rows: int, how: str, seed: int) -> np.
         chosen.append(int(np.searchsorted(np.cumsum(distance), rng.random() * total, side="right").clip(0, n - 1)))
 
 
-class InducingLikelihood:
+class InducingLikelihood(RegressionLikelihood):
     """The bound F as a function of theta; see :class:`~epicycle.gp._exact.ExactLikelihood`."""
 
     def __init__(
         self, model: Model, obs: Observations, H: np.ndarray, n_jobs: int | None, n_rows: int, how: str, seed: int
     ) -> None:
-        self.model, self.obs, self.H, self.n_jobs = model, obs, H, n_jobs
+        super().__init__(model, obs, H, n_jobs)
         self.n_rows, self.how, self.seed = n_rows, how, seed
         self.threads = n_threads(float(obs.n) * n_rows * n_rows, n_jobs)
-        self.evaluations = 0
-        self.jitter = 0.0
-        self.scale = obs.scale
-        self.standard_error = 0.0
         self.rows = np.empty(0, dtype=np.intp)
-
-    def subset(self, chosen: np.ndarray) -> ExactLikelihood:
-        return ExactLikelihood(self.model, self.obs.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
 
     def start(self, theta: np.ndarray) -> None:
         """Choose the inducing rows for this theta."""

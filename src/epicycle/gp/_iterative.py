@@ -22,7 +22,7 @@ from epicycle.core._memory import available
 from epicycle.core._random import stream
 from epicycle.core._threads import n_threads
 from epicycle.engine._ordered import in_order
-from epicycle.gp._exact import LOG_2PI, ExactLikelihood, Solved, best_mean
+from epicycle.gp._exact import LOG_2PI, RegressionLikelihood, Solved, best_mean
 from epicycle.gp._inducing import NEGLIGIBLE_VARIANCE
 from epicycle.gp._model import Model
 from epicycle.gp._observations import Observations
@@ -111,7 +111,7 @@ class CovarianceOperator:
         return found
 
 
-class IterativeLikelihood:
+class IterativeLikelihood(RegressionLikelihood):
     """An estimate of log p(y) as a function of theta; see :class:`~epicycle.gp._exact.ExactLikelihood`."""
 
     def __init__(
@@ -126,17 +126,10 @@ class IterativeLikelihood:
         draws: int = _DRAWS,
         stored: bool | None = None,
     ) -> None:
-        self.model, self.obs, self.H, self.n_jobs, self.rank = model, obs, H, n_jobs, min(rank, obs.n)
-        self.stored = stored
+        super().__init__(model, obs, H, n_jobs)
+        self.rank, self.stored = min(rank, obs.n), stored
         rng = stream(seed, "probes")
         self.e, self.f = rng.standard_normal((obs.n, draws)), rng.standard_normal((self.rank, draws))
-        self.evaluations = 0
-        self.jitter = 0.0
-        self.scale = obs.scale
-        self.standard_error = 0.0  # of the last gradient, largest entry
-
-    def subset(self, chosen: np.ndarray) -> ExactLikelihood:
-        return ExactLikelihood(self.model, self.obs.take(chosen, self.model.kernel), self.H[chosen], self.n_jobs)
 
     def start(self, theta: np.ndarray) -> None:
         """Nothing has to be found first."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.kernels._compositions import Scaled
 from epicycle.kernels._kernel import Kernel
@@ -87,10 +88,7 @@ def known_variances(owner: str, alpha: Any, n: int, kernel: Kernel) -> np.ndarra
         return np.full(n, _SCIKIT_LEARN_ALPHA if isinstance(kernel, ScikitLearnKernel) else 0.0)
     if isinstance(alpha, numbers.Real):
         return np.full(n, float(alpha))
-    try:
-        values = np.asarray(alpha, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{owner}: alpha={alpha!r:.80}; expected numbers >= 0") from None
+    values = as_floats(alpha, ParameterError(f"{owner}: alpha={alpha!r:.80}; expected numbers >= 0"))
     if values.shape != (n,):
         raise DataError(
             f"{owner}: alpha must be a scalar or an array with same number of entries as y, {n}; got shape "

@@ -102,8 +102,6 @@ class KernelPerceptron(KernelClassifier):
         share of D.
     history_ : History
         Mean loss and mistakes of every pass.
-    n_iter_ : int
-    converged_ : bool
 
     Examples
     --------

@@ -28,12 +28,13 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._threads import n_threads
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine, select_rows
+from epicycle.kernels._machine import KERNEL_PARAMETERS, KernelMachine
 from epicycle.linalg._shifted_systems import matrix_product, solve_shifted
 
 _INTERPOLATED = 1e-12  # of the sum of squares of the targets: an objective below is one of an interpolation
@@ -123,11 +124,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         data, rows = self._intake(X, y, sample_weight, target="numeric", multi_output=True)
         Y = np.asarray(data.y)
         Y = Y[:, None] if data.target_is_vector else Y
-        weight = np.ones(len(Y)) if data.weight is None else data.weight
-        kept = np.flatnonzero(weight > 0)
         alphas, choose = self._alphas(Y.shape[1])
-        if len(kept) < len(Y):
-            rows, Y, weight = select_rows(rows, self.kernel_, kept), Y[kept], weight[kept]
+        rows, weight, kept = self._weighing_rows(data, rows)
+        Y = Y if len(kept) == len(Y) else Y[kept]
         self._require(len(kept), 5.0 if choose else 2.0)
         self._keep(rows, kept)
         K = self._gram(self.kernel_.prepare(rows))
@@ -149,10 +148,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelMachine):  # type: ign
         """(the numbers given, whether they are candidates to choose from)."""
         if isinstance(self.alpha, str):
             return None, True
-        try:
-            alphas = np.asarray(self.alpha, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected numbers >= 0") from None
+        alphas = as_floats(self.alpha, ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected numbers >= 0"))
         if alphas.ndim > 1 or not alphas.size or not np.isfinite(alphas).all() or (alphas < 0).any():
             raise ParameterError(f"KernelRidge: alpha={self.alpha!r:.80}; expected finite numbers >= 0")
         if alphas.ndim == 0:

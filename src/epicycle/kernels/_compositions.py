@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import InstanceOf, Integer, Real, check_parameter
-from epicycle.kernels._kernel import Hyperparameter, Kernel, LeafKernel, checked_theta
+from epicycle.kernels._kernel import Domains, Hyperparameter, Kernel, LeafKernel, checked_theta
 from epicycle.kernels._prepared import Pair, Vectors, prepared_vectors
 
 Array = np.ndarray
@@ -56,11 +56,8 @@ class Constant(LeafKernel):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("value",)
+    _domains: ClassVar[Domains] = {"value": Real(minimum=0)}
     accepts_sparse: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_parameter("Constant", "value", self.value, Real(minimum=0))
-        self._set(value=float(self.value))
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         # Beside another kernel the rows may be strings: only their number counts.

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from epicycle import _native
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import Real, check_parameter
-from epicycle.kernels._kernel import LeafKernel
+from epicycle.core._parameters import Real
+from epicycle.kernels._kernel import Domains, LeafKernel
 from epicycle.kernels._prepared import Vectors, prepared_vectors
 
 Array = np.ndarray
@@ -49,10 +49,7 @@ class ChiSquare(_OfHistograms):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("gamma",)
-
-    def __post_init__(self) -> None:
-        check_parameter("ChiSquare", "gamma", self.gamma, Real(minimum=0, inclusive=False))
-        self._set(gamma=float(self.gamma))
+    _domains: ClassVar[Domains] = {"gamma": Real(minimum=0, inclusive=False)}
 
     def _distances(self, A: Vectors, B: Vectors) -> Array:
         return _native.kernel.columns_block(A.values, np.ascontiguousarray(B.values.T), CHI_SQUARE, 0.0)

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._memory import require_memory
-from epicycle.core._parameters import Real, check_parameter
-from epicycle.kernels._kernel import LeafKernel
+from epicycle.core._parameters import Real
+from epicycle.kernels._kernel import Domains, LeafKernel
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors
 
 Array = np.ndarray
@@ -30,12 +30,12 @@ class _OfProducts(LeafKernel):
         return prepared_vectors(X, like)
 
     def block(self, A: Vectors, B: Vectors) -> Array:
-        return self._of(inner_products(A, B), A.n_columns)
+        return self._of(inner_products(A, B))
 
     def prepared_diagonal(self, A: Vectors) -> Array:
-        return self._of(A.squares.copy(), A.n_columns)
+        return self._of(A.squares.copy())
 
-    def _of(self, products: Array, n_columns: int) -> Array:
+    def _of(self, products: Array) -> Array:
         """The kernel from x'z, which may be written to."""
         return products
 
@@ -83,19 +83,22 @@ class Polynomial(_OfProducts):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("gamma", "c")
+    _domains: ClassVar[Domains] = {
+        "degree": Real(minimum=0),
+        "gamma": Real(minimum=0, inclusive=False),
+        "c": Real(minimum=0),
+    }
 
     def __post_init__(self) -> None:
-        check_parameter("Polynomial", "degree", self.degree, Real(minimum=0))
-        check_parameter("Polynomial", "gamma", self.gamma, Real(minimum=0, inclusive=False))
-        check_parameter("Polynomial", "c", self.c, Real(minimum=0))
-        degree = int(self.degree) if self.degree == int(self.degree) else float(self.degree)
-        self._set(degree=degree, gamma=float(self.gamma), c=float(self.c))
+        super().__post_init__()
+        if self.degree == int(self.degree):
+            self._set(degree=int(self.degree))
 
     @property
     def mercer(self) -> bool:  # type: ignore[override]
         return isinstance(self.degree, int)
 
-    def _of(self, products: Array, n_columns: int) -> Array:
+    def _of(self, products: Array) -> Array:
         products *= self.gamma
         products += self.c
         return _power(products, self.degree)
@@ -152,15 +155,11 @@ class Sigmoid(_OfProducts):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("gamma",)
+    _domains: ClassVar[Domains] = {"gamma": Real(minimum=0, inclusive=False), "c": Real()}
 
     mercer: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        check_parameter("Sigmoid", "gamma", self.gamma, Real(minimum=0, inclusive=False))
-        check_parameter("Sigmoid", "c", self.c, Real())
-        self._set(gamma=float(self.gamma), c=float(self.c))
-
-    def _of(self, products: Array, n_columns: int) -> Array:
+    def _of(self, products: Array) -> Array:
         products *= self.gamma
         products += self.c
         return np.asarray(np.tanh(products, out=products))

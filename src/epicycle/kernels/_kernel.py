@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
+from epicycle.core._parameters import Integer, Real, check_parameter
 from epicycle.kernels._gram import cross_matrix, gram_matrix
 from epicycle.kernels._prepared import as_rows
 
@@ -29,6 +30,9 @@ Array = np.ndarray
 
 #: For every name (low, high), or None for a value that stays as it is.
 Bounds: TypeAlias = "tuple[tuple[str, tuple[float, float] | None], ...]"
+
+#: The domains of the numbers of a kernel, by name.
+Domains: TypeAlias = "Mapping[str, Real | Integer]"
 
 _DEFAULT_BOUNDS = (1e-5, 1e5)  # of a search that was given none, as in scikit-learn
 
@@ -262,12 +266,22 @@ def _dtype(*rows: Any) -> np.dtype[Any]:
 class LeafKernel(Kernel):
     """A kernel that is made of no others: a frozen dataclass whose positive fields are its hyper-parameters.
 
-    `_searched` names those fields; a field that is zero (a constant that is left out) is fixed.
+    `_searched` names those fields; a field that is zero (a constant that is left out) is fixed. `_domains` are those of
+    its numbers.
     """
 
     takes: ClassVar[Literal["vectors", "strings", "precomputed"]] = "vectors"
     _searched: ClassVar[tuple[str, ...]] = ()
+    _domains: ClassVar[Domains] = {}
     _widest: ClassVar[Mapping[str, tuple[float, float]]] = {}
+
+    def __post_init__(self) -> None:
+        values: dict[str, float] = {}
+        for name, domain in self._domains.items():
+            value = getattr(self, name)
+            check_parameter(type(self).__name__, name, value, domain)
+            values[name] = int(value) if isinstance(domain, Integer) else float(value)
+        self._set(**values)
 
     def _set(self, **values: Any) -> None:
         """Put checked values in the place of those given, and checked bounds, while the object is being built."""

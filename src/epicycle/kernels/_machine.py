@@ -172,6 +172,14 @@ class KernelMachine(Estimator):
             self.kernel_ = settled_function(self.kernel_, rows)
         return data, rows
 
+    def _weighing_rows(self, data: ArrayData, rows: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """(rows that have a weight, their weights, which rows they are)."""
+        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) < len(weight):
+            rows, weight = select_rows(rows, self.kernel_, kept), weight[kept]
+        return rows, weight, kept
+
     def _keep(self, rows: Any, kept: np.ndarray | None = None) -> None:
         """Keep rows for prediction, as a copy; of a given matrix only which they are among the rows of the fit."""
         if self.kernel_.takes == "precomputed":
@@ -238,16 +246,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
         """(rows that have a weight, codes of their labels, their weights, which rows they are); sets `classes_`."""
         data, rows = self._intake(X, y, sample_weight, target="labels")
-        labels = np.asarray(data.y)
-        weight = np.ones(len(labels)) if data.weight is None else data.weight
-        kept = np.flatnonzero(weight > 0)
-        weight = weight[kept]
-        self.classes_, totals, coded = encode_array(labels[kept], weight, type(self).__name__)
+        rows, weight, kept = self._weighing_rows(data, rows)
+        self.classes_, totals, coded = encode_array(np.asarray(data.y)[kept], weight, type(self).__name__)
         factors = class_weights(getattr(self, "class_weight", None), self.classes_, totals)
         if factors is not None:
             weight = weight * factors[coded]
-        if len(kept) < len(labels):
-            rows = select_rows(rows, self.kernel_, kept)
         return rows, coded, weight, kept
 
     @abstractmethod

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._parameters import Integer, Real, check_parameter
-from epicycle.kernels._kernel import LeafKernel
+from epicycle.core._parameters import Integer, Real
+from epicycle.kernels._kernel import Domains, LeafKernel
 from epicycle.kernels._prepared import Vectors, prepared_vectors
 from epicycle.kernels._stationary import SQUARED, radial
 
@@ -79,12 +79,8 @@ class ArcCosine(LeafKernel):
     order: int = 1
     depth: int = 1
 
+    _domains: ClassVar[Domains] = {"order": Integer(minimum=0, maximum=2), "depth": Integer(minimum=1)}
     accepts_sparse: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_parameter("ArcCosine", "order", self.order, Integer(minimum=0, maximum=2))
-        check_parameter("ArcCosine", "depth", self.depth, Integer(minimum=1))
-        self._set(order=int(self.order), depth=int(self.depth))
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         return prepared_vectors(X, like)
@@ -127,17 +123,13 @@ class _DeepRelu(LeafKernel):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("weight_variance", "bias_variance")
+    _domains: ClassVar[Domains] = {
+        "depth": Integer(minimum=1),
+        "weight_variance": Real(minimum=0, inclusive=False),
+        "bias_variance": Real(minimum=0),
+    }
     accepts_sparse: ClassVar[bool] = True
     _tangent: ClassVar[bool]
-
-    def __post_init__(self) -> None:
-        owner = type(self).__name__
-        check_parameter(owner, "depth", self.depth, Integer(minimum=1))
-        check_parameter(owner, "weight_variance", self.weight_variance, Real(minimum=0, inclusive=False))
-        check_parameter(owner, "bias_variance", self.bias_variance, Real(minimum=0))
-        self._set(
-            depth=int(self.depth), weight_variance=float(self.weight_variance), bias_variance=float(self.bias_variance)
-        )
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
         return prepared_vectors(X, like, scale=float(np.sqrt(X.shape[1])))

@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle import _native
-from epicycle.core._parameters import Real, check_parameter
-from epicycle.kernels._kernel import LeafKernel, positive_numbers
+from epicycle.core._parameters import Real
+from epicycle.kernels._kernel import Domains, LeafKernel, positive_numbers
 from epicycle.kernels._prepared import Vectors, inner_products, prepared_vectors, squared_lengths
 
 Array = np.ndarray
@@ -72,6 +72,7 @@ class Radial(LeafKernel):
         """g(s) = -2 f'(s)."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set(length_scale=positive_numbers(type(self).__name__, "length_scale", self.length_scale))
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:
@@ -164,6 +165,16 @@ class Gaussian(Radial):
         return np.asarray(rng.standard_normal((n, n_columns)) / np.asarray(self.length_scale))
 
 
+class _Half(Real):
+    """0.5, 1.5 or 2.5."""
+
+    def accepts(self, value: object) -> bool:
+        return super().accepts(value) and value in (0.5, 1.5, 2.5)
+
+    def describe(self) -> str:
+        return "0.5, 1.5 or 2.5"
+
+
 @dataclass(frozen=True, repr=False)
 class Matern(Radial):
     r"""The Matern kernel of smoothness 1/2, 3/2 or 5/2.
@@ -186,11 +197,7 @@ class Matern(Radial):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("length_scale",)
-
-    def __post_init__(self) -> None:
-        check_parameter("Matern", "nu", self.nu, _Half())
-        self._set(nu=float(self.nu))
-        super().__post_init__()
+    _domains: ClassVar[Domains] = {"nu": _Half()}
 
     @property
     def _kind(self) -> tuple[int, float]:  # type: ignore[override]  # depends on nu
@@ -207,16 +214,6 @@ class Matern(Radial):
         return np.asarray(
             normal / np.sqrt(rng.chisquare(2 * self.nu, (n, 1)) / (2 * self.nu)) / np.asarray(self.length_scale)
         )
-
-
-class _Half(Real):
-    """0.5, 1.5 or 2.5."""
-
-    def accepts(self, value: object) -> bool:
-        return super().accepts(value) and value in (0.5, 1.5, 2.5)
-
-    def describe(self) -> str:
-        return "0.5, 1.5 or 2.5"
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,11 +235,7 @@ class RationalQuadratic(Radial):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("length_scale", "alpha")
-
-    def __post_init__(self) -> None:
-        check_parameter("RationalQuadratic", "alpha", self.alpha, Real(minimum=0, inclusive=False))
-        self._set(alpha=float(self.alpha))
-        super().__post_init__()
+    _domains: ClassVar[Domains] = {"alpha": Real(minimum=0, inclusive=False)}
 
     @property
     def _kind(self) -> tuple[int, float]:  # type: ignore[override]  # depends on alpha
@@ -361,11 +354,7 @@ class Periodic(LeafKernel):
     bounds: Any = None
 
     _searched: ClassVar[tuple[str, ...]] = ("length_scale", "period")
-
-    def __post_init__(self) -> None:
-        for name in ("length_scale", "period"):
-            check_parameter("Periodic", name, getattr(self, name), Real(minimum=0, inclusive=False))
-        self._set(length_scale=float(self.length_scale), period=float(self.period))
+    _domains: ClassVar[Domains] = dict.fromkeys(("length_scale", "period"), Real(minimum=0, inclusive=False))
 
     def prepare(self, X: Any, like: Circles | None = None) -> Circles:
         rows = prepared_vectors(X, like, centre=True)

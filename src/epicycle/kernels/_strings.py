@@ -15,7 +15,7 @@ from epicycle import _native
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import Integer, Real, check_parameter
-from epicycle.kernels._kernel import LeafKernel
+from epicycle.kernels._kernel import Domains, LeafKernel
 from epicycle.kernels._texts import (
     Gapped,
     Texts,
@@ -68,9 +68,7 @@ class Spectrum(_OfWords):
 
     k: int = 3
 
-    def __post_init__(self) -> None:
-        check_parameter("Spectrum", "k", self.k, Integer(minimum=1))
-        self._set(k=int(self.k))
+    _domains: ClassVar[Domains] = {"k": Integer(minimum=1)}
 
     def prepare(self, X: Array, like: Words | None = None) -> Words:
         texts = as_letters(X)
@@ -236,11 +234,10 @@ class Subsequence(LeafKernel):
     takes = "strings"
     _searched: ClassVar[tuple[str, ...]] = ("decay",)
     _widest: ClassVar[dict[str, tuple[float, float]]] = {"decay": (0.01, 1.0)}
-
-    def __post_init__(self) -> None:
-        check_parameter("Subsequence", "length", self.length, Integer(minimum=1))
-        check_parameter("Subsequence", "decay", self.decay, Real(minimum=0, maximum=1, inclusive=(False, True)))
-        self._set(length=int(self.length), decay=float(self.decay))
+    _domains: ClassVar[Domains] = {
+        "length": Integer(minimum=1),
+        "decay": Real(minimum=0, maximum=1, inclusive=(False, True)),
+    }
 
     def prepare(self, X: Array, like: Texts | Gapped | None = None) -> Texts | Gapped:
         texts = as_letters(X)

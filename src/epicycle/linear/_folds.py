@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import get_config
+import sklearn
 from sklearn.model_selection import BaseCrossValidator, KFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from epicycle import engine
-from epicycle.core._exceptions import DataError, ParameterError
+from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
 from epicycle.core._memory import require_memory
+from epicycle.core._settings import get_config
 from epicycle.data import ArrayData, Batch, DaskData, Data
 from epicycle.stats._moments import Moments, moment_statistic, shift_of
 
@@ -38,8 +39,10 @@ class RoutesToSplitter:
     """Arguments of `fit` that go to the splitter of `cv`, such as `groups`, by scikit-learn's metadata routing."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "cv": "cv : int, splitter or iterable of (train, test), optional\n"
+        "    Folds, as for scikit-learn; five by default.",
         "params": "**params : dict\n"
-        "    Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled."
+        "    Arguments of the splitter, such as `groups`, with scikit-learn's metadata routing enabled.",
     }
 
     cv: Any
@@ -54,7 +57,7 @@ class RoutesToSplitter:
         """The arguments that go to the splitter."""
         if not params:
             return {}
-        if not get_config().get("enable_metadata_routing", False):
+        if not sklearn.get_config().get("enable_metadata_routing", False):
             raise ParameterError(
                 f"{type(self).__name__}.fit: passing {sorted(params)} is only supported if enable_metadata_routing=True"
                 " in scikit-learn's configuration"
@@ -63,20 +66,33 @@ class RoutesToSplitter:
 
 
 def folds_of(
-    cv: Any, data: ArrayData, labels: np.ndarray | None = None, *, arguments: Mapping[str, Any] | None = None
+    cv: Any, data: Data, labels: np.ndarray | None = None, *, arguments: Mapping[str, Any] | None = None
 ) -> list[Fold]:
-    """The folds that `cv` makes of rows in memory, as scikit-learn reads it for regressors, or for given labels."""
-    y = data.y if labels is None else labels
+    """The folds that `cv` makes of rows, as scikit-learn reads it for regressors, or for given labels."""
+    y: Any = data.y if labels is None and isinstance(data, ArrayData) else labels
+    weight = data.weight if isinstance(data, ArrayData) else None
     try:
         splitter = check_cv(cv, y, classifier=labels is not None)
-        split = splitter.split(np.empty((data.n_rows, 0)), y, **(arguments or {}))
+        split = splitter.split(np.empty((len(y), 0)), y, **(arguments or {}))
         folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in split]
     except (TypeError, ValueError) as error:
         raise ParameterError(f"cv={cv!r}: {error}") from None
-    for fold in folds:
-        if data.weight is not None and not data.weight[fold.train].any():
-            raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
+    if any(weight is not None and not weight[fold.train].any() for fold in folds):
+        raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
     return folds
+
+
+def report_folds(model: Any, failed: int, rounds: str, remedy: str) -> None:
+    """Name solutions of the folds that fell short; the fit to all rows speaks for itself."""
+    message = (
+        f"{type(model).__name__}: {failed} solutions of the cross-validation did not reach tol={model.tol:g} in "
+        f"max_iter={model.max_iter} {rounds}; raise max_iter, {remedy}."
+    )
+    mode = get_config().on_nonconvergence
+    if mode == "raise":
+        raise ConvergenceError(message)
+    if mode == "warn":
+        model._run.warning = f"{model._run.warning} {message}".strip()
 
 
 def training_weights(data: ArrayData, fold: Fold) -> np.ndarray:

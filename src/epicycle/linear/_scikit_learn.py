@@ -8,10 +8,6 @@ there). Arguments about copies and orders of work are checked and change nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-import scipy.sparse as sp
 
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Choice, Domain
 
@@ -68,8 +64,3 @@ COMPATIBILITY_DOCS: Mapping[str, str] = {
     "random_state": "random_state : int, Generator, RandomState or None, default={default}\n"
     "    Accepted for compatibility: nothing is drawn.",
 }
-
-
-def dense_coef(coef: Any) -> np.ndarray:
-    """The coefficients as an array, also after `sparsify`."""
-    return np.asarray(coef.toarray() if sp.issparse(coef) else coef)

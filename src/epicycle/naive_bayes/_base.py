@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
 from epicycle import _native, engine
@@ -304,11 +303,6 @@ def placed(term: Any, at: np.ndarray, n_classes: int) -> Any:
     out = np.zeros((n_classes, *term.shape[1:]))
     out[at] = term
     return out
-
-
-def dense(X: Any) -> np.ndarray:
-    """A batch as an ordinary array."""
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
 
 
 # ---------------------------------------------------------------------------------------------- functions of a batch

@@ -15,7 +15,8 @@ from epicycle.core._parameters import AnyOf, ArrayLike, Domain, Integer, NoneOr
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
 from epicycle.data._categories import LevelEncoder, category_columns, learn_levels
-from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, Statistic, dense
+from epicycle.data._matrix import dense
+from epicycle.naive_bayes._base import LEAST_LOG, CodedRows, NaiveBayes, Statistic
 from epicycle.naive_bayes._discrete import (
     DISCRETE_DEFAULTS,
     DiscreteArguments,
@@ -48,7 +49,7 @@ class LevelCounts:
         return LevelCounts(moved)
 
 
-class TableNaiveBayes(DiscreteNaiveBayes):
+class TableNaiveBayes(NaiveBayes):
     """Naive Bayes for tables: columns of type category of a frame, or of text in files, become codes of levels."""
 
     _takes_sparse: ClassVar[bool] = False
@@ -69,7 +70,7 @@ class TableNaiveBayes(DiscreteNaiveBayes):
         return LevelEncoder(self.categories_, estimator_name=type(self).__name__).encode(X)
 
 
-class CategoricalNB(TableNaiveBayes):
+class CategoricalNB(TableNaiveBayes, DiscreteNaiveBayes):
     r"""Naive Bayes for categories.
 
     .. math:: P(x_j = l \mid c) = \frac{N_{cjl} + \alpha_j}{N_{cj} + \alpha_j L_j}

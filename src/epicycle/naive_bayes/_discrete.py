@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from epicycle.core._arguments import SharedArguments
+from epicycle.core._arguments import SharedArguments, defaults_of
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.naive_bayes._base import NaiveBayes
@@ -23,25 +23,17 @@ _LEAST_ALPHA = 1e-10
 
 
 class DiscreteArguments(SharedArguments, total=False):
-    """Arguments of the constructors of models from counts."""
+    """Arguments of the constructors of models from counts, with their defaults."""
 
-    alpha: Any
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: Any
-    prior_alpha: float
-    calibration: str | None
+    alpha: Annotated[Any, 1.0]
+    force_alpha: Annotated[bool, True]
+    fit_prior: Annotated[bool, True]
+    class_prior: Annotated[Any, None]
+    prior_alpha: Annotated[float, 0.0]
+    calibration: Annotated[str | None, None]
 
 
-DISCRETE_DEFAULTS: Mapping[str, Any] = {
-    "alpha": 1.0,
-    "force_alpha": True,
-    "fit_prior": True,
-    "class_prior": None,
-    "prior_alpha": 0.0,
-    "calibration": None,
-    "n_jobs": None,
-}
+DISCRETE_DEFAULTS: Mapping[str, Any] = defaults_of(DiscreteArguments, n_jobs=None)
 
 
 class DiscreteNaiveBayes(NaiveBayes):

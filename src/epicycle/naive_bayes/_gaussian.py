@@ -17,7 +17,8 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Data
-from epicycle.naive_bayes._base import CodedRows, NaiveBayes, Statistic, dense
+from epicycle.data._matrix import dense
+from epicycle.naive_bayes._base import CodedRows, NaiveBayes, Statistic
 from epicycle.stats._class_moments import ClassMoments, class_moments
 
 

@@ -16,10 +16,12 @@ from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.data import Batch, Data
+from epicycle.data._matrix import dense
 from epicycle.data._quantiles import digit_counts, select_by_digits
-from epicycle.naive_bayes._base import CodedRows, NaiveBayes, Statistic, dense
+from epicycle.naive_bayes._base import CodedRows, NaiveBayes, Statistic
 from epicycle.naive_bayes._bernoulli import BernoulliNB
 from epicycle.naive_bayes._categorical import CategoricalNB, TableNaiveBayes
+from epicycle.naive_bayes._discrete import DiscreteNaiveBayes
 from epicycle.naive_bayes._gaussian import GaussianNB
 from epicycle.naive_bayes._multinomial import MultinomialNB
 
@@ -27,7 +29,7 @@ from epicycle.naive_bayes._multinomial import MultinomialNB
 KINDS = ("gaussian", "binned", "bernoulli", "categorical", "multinomial")
 
 
-class MixedNB(TableNaiveBayes):
+class MixedNB(TableNaiveBayes, DiscreteNaiveBayes):
     r"""Naive Bayes for tables whose columns are of different kinds.
 
     .. math:: \log P(c \mid x) = \log P(c) + \sum_j \log P_{k(j)}(x_j \mid c) + \text{const}

@@ -15,6 +15,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import ParameterError
 
 #: Largest D of which all eigenvalues are computed; a larger one has to be sparse.
@@ -103,10 +104,7 @@ class QuadraticPenalty:
 
 def checked_alpha(alpha: Any, n_targets: int) -> np.ndarray:
     """alpha as one number for each target."""
-    try:
-        values = np.asarray(alpha, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"alpha={alpha!r}; expected a number or one for each target") from None
+    values = as_floats(alpha, ParameterError(f"alpha={alpha!r}; expected a number or one for each target"))
     if values.ndim > 1 or values.size not in (1, n_targets):
         raise ParameterError(
             f"Number of targets and number of penalties do not correspond: {values.size} != {n_targets}. "
@@ -134,10 +132,7 @@ def quadratic_penalty(alpha: np.ndarray, p: int, weights: Any, matrix: Any) -> Q
 
 
 def _checked_weights(weights: Any, p: int) -> np.ndarray:
-    try:
-        factors = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("penalty_weights: expected one number for each feature") from None
+    factors = np.array(as_floats(weights, ParameterError("penalty_weights: expected one number for each feature")))
     if factors.shape != (p,):
         raise ParameterError(f"penalty_weights has shape {factors.shape}; expected one number for each of {p} features")
     if not (np.isfinite(factors).all() and (factors >= 0).all()):

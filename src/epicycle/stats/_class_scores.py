@@ -51,6 +51,13 @@ def linear_predictor(data: Data, coef: np.ndarray, intercept: np.ndarray, n_jobs
     return engine.map(predictor_batch, data, coef, intercept, n_jobs=n_jobs)
 
 
+def linear_prediction(data: Data, coef: np.ndarray, intercept: Any, n_jobs: int | None) -> Any:
+    """Shape (n,) for coef of shape (p,), and (n, k) for (k, p); the intercept is a number or one for each target."""
+    table = np.atleast_2d(coef)
+    values = linear_predictor(data, table, np.full(len(table), intercept, dtype=coef.dtype), n_jobs)
+    return values[:, 0] if coef.ndim == 1 else values
+
+
 def class_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The class that the linear predictor of every row chooses."""
     return choose_class(predictor_batch(batch, coef, intercept), classes)

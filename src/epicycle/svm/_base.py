@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from epicycle import engine
-from epicycle.core._arguments import SharedArguments
+from epicycle.core._arguments import SharedArguments, defaults_of
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import ConvergenceError, DataError, DataTypeError, EpicycleWarning
 from epicycle.core._history import History
@@ -47,28 +47,17 @@ MACHINE_PARAMETERS: Mapping[str, Domain] = {
 
 
 class MachineArguments(SharedArguments, total=False):
-    """Arguments of the constructors of all support vector machines."""
+    """Arguments of the constructors of all support vector machines, with their defaults."""
 
-    kernel: Any
-    degree: int
-    gamma: float | str
-    coef0: float
-    cache_size: float
-    shrinking: bool
+    kernel: Annotated[Any, "rbf"]
+    degree: Annotated[int, 3]
+    gamma: Annotated[float | str, "scale"]
+    coef0: Annotated[float, 0.0]
+    cache_size: Annotated[float, 200]
+    shrinking: Annotated[bool, True]
 
 
-MACHINE_DEFAULTS: Mapping[str, Any] = {
-    "kernel": "rbf",
-    "degree": 3,
-    "gamma": "scale",
-    "coef0": 0.0,
-    "cache_size": 200,
-    "shrinking": True,
-    "tol": 1e-3,
-    "max_iter": -1,
-    "n_jobs": None,
-    "verbose": 0,
-}
+MACHINE_DEFAULTS: Mapping[str, Any] = defaults_of(MachineArguments, tol=1e-3, max_iter=-1, n_jobs=None, verbose=0)
 
 _KIND = "duality gap and KKT violation"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
+from epicycle.core._arguments import defaults_of
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain
 from epicycle.core._random import seed_of, stream
@@ -36,21 +37,17 @@ CLASSIFIER_PARAMETERS: Mapping[str, Domain] = {
 
 
 class ClassifierArguments(MachineArguments, total=False):
-    """Arguments of the constructors of support vector classifiers."""
+    """Arguments of the constructors of support vector classifiers, with their defaults."""
 
-    probability: bool | str
-    multi_class: str
-    decision_function_shape: str
-    break_ties: bool
+    probability: Annotated[bool | str, "deprecated"]
+    multi_class: Annotated[str, "ovo"]
+    decision_function_shape: Annotated[str, "ovr"]
+    break_ties: Annotated[bool, False]
 
 
 CLASSIFIER_DEFAULTS: Mapping[str, Any] = {
     **MACHINE_DEFAULTS,
-    "probability": "deprecated",
-    "multi_class": "ovo",
-    "decision_function_shape": "ovr",
-    "break_ties": False,
-    "random_state": 0,
+    **defaults_of(ClassifierArguments, random_state=0),
 }
 
 

@@ -82,12 +82,8 @@ class NuSVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # unty
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric")
-        target = np.asarray(data.y, dtype=np.float64)
-        weight = np.ones(len(target)) if data.weight is None else np.asarray(data.weight, dtype=np.float64)
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < len(weight):
-            rows, weight, target = select_rows(rows, self.kernel_, kept), weight[kept], target[kept]
-        n = len(kept)
+        rows, weight, kept = self._weighing_rows(data, rows)
+        target, n = np.asarray(data.y, dtype=np.float64)[kept], len(kept)
         shift = float(np.median(target))
         top = self.C * weight
         start = filled(top, float(self.nu * top.sum() / 2))

@@ -15,7 +15,6 @@ from sklearn.base import OutlierMixin
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._matrix import in_type_if_it_fits
-from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Solved, Subproblem, filled
@@ -67,10 +66,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):  # type: ignore[misc]  # 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X."""
         data, rows = self._intake(X, None, sample_weight, target="none")
-        weight = np.ones(data.X.shape[0]) if data.weight is None else data.weight
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < len(weight):
-            rows, weight = select_rows(rows, self.kernel_, kept), weight[kept]
+        rows, weight, kept = self._weighing_rows(data, rows)
         n = len(kept)
         start = filled(weight, float(self.nu * weight.sum()))
         problem = DualProblem(np.zeros(n), np.zeros(n), weight, start=start)

@@ -15,7 +15,6 @@ from sklearn.base import RegressorMixin
 from epicycle.core._exceptions import ConvergenceError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
-from epicycle.kernels._machine import select_rows
 from epicycle.svm._base import MACHINE_DEFAULTS, MACHINE_PARAMETERS, Fit, MachineArguments, SupportVectorMachine
 from epicycle.svm._dual_problem import DualProblem
 from epicycle.svm._subproblems import Subproblem
@@ -67,15 +66,11 @@ class SVR(RegressorMixin, SupportVectorMachine):  # type: ignore[misc]  # untype
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with targets y."""
         data, rows = self._intake(X, y, sample_weight, target="numeric")
-        target = np.asarray(data.y, dtype=np.float64)
-        kept = np.arange(len(target))
+        rows, weight, kept = self._weighing_rows(data, rows)
+        target = np.asarray(data.y, dtype=np.float64)[kept]
         # A price above all coefficients is as good as an infinite one: the problem has the same solution.
         C = _HARD_PRICE if np.isinf(self.C) else float(self.C)
-        top = np.full(len(target), C)
-        if data.weight is not None:
-            kept = np.flatnonzero(data.weight > 0)
-            top, target = C * (np.ones(len(kept)) if np.isinf(self.C) else data.weight[kept]), target[kept]
-            rows = rows if len(kept) == len(data.weight) else select_rows(rows, self.kernel_, kept)
+        top = C * (np.ones(len(kept)) if np.isinf(self.C) else weight)
         # A shift of y is taken up by the intercept: about its middle y has the fewest digits to lose.
         shift = float(np.median(target))
         problem = DualProblem(target - shift, -top, top, epsilon=float(self.epsilon))

@@ -34,7 +34,15 @@ class BasisRegressor(MultiOutputMixin, RegressorMixin, Estimator, ABC):  # type:
     _docs: ClassVar[Mapping[str, str]] = {
         "sample_weight": """sample_weight : array-like of shape (n_samples,), optional
     Weights w: the variance of the noise of a row is divided by its weight.""",
+        "tol": """tol : float, default={default}
+    Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
+    asserts.""",
+        "effective_dof_": """effective_dof_ : float
+    Effective number of parameters, the constant included.""",
+        "certificate_": """certificate_ : Certificate
+    Newton decrement, which for a quadratic is the exact distance from the minimum.""",
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("effective_dof_",)
     _parameters: ClassVar[Mapping[str, Domain]] = {}
     _card: ClassVar[MethodCard] = MethodCard(
         family="linear", catalogue=("A4",), engines=("memory", "files", "dask"), certificate="newton decrement"

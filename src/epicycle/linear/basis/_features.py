@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._memory import require_memory
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Domain, Integer, NoneOr, Real
@@ -248,10 +249,7 @@ class FourierFeatures(BasisTransformer):
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"FourierFeatures: {name}={value!r:.80}; expected numbers") from None
+    array = as_floats(value, ParameterError(f"FourierFeatures: {name}={value!r:.80}; expected numbers"))
     if array.ndim > 1 or not array.size or not np.isfinite(array).all():
         raise ParameterError(f"FourierFeatures: {name}={value!r:.80}; expected finite numbers in one dimension")
     return array

@@ -85,9 +85,6 @@ class LinearSpline(BasisRegressor):
     knots : {"quantile", "uniform"} or array-like, default="quantile"
         Knots at evenly spaced quantiles or values of each column, or the knots themselves: an array for one column (or
         for all alike), a sequence of arrays for each.
-    tol : float, default=1e-10
-        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
-        asserts.
 
     Attributes
     ----------
@@ -104,10 +101,6 @@ class LinearSpline(BasisRegressor):
         Smallest and largest value of every column.
     rank_ : int
         Number of functions that the data and the penalty tell apart.
-    effective_dof_ : float
-        Effective number of parameters, the constant included.
-    certificate_ : Certificate
-        Newton decrement, which for a quadratic is the exact distance from the minimum.
 
     Examples
     --------

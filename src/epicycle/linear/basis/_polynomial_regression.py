@@ -48,9 +48,6 @@ class PolynomialRegression(BasisRegressor):
         different rows with the same alpha.
     interactions : bool, default=True
         Whether products of different columns take part; False gives a sum of polynomials of one column each.
-    tol : float, default=1e-10
-        Distance of the objective from its minimum, relative to half the sum of squares of y, that the certificate
-        asserts.
 
     Attributes
     ----------
@@ -67,10 +64,6 @@ class PolynomialRegression(BasisRegressor):
         The middle and half the width of the domain.
     rank_ : int
         Number of functions that the data tell apart.
-    effective_dof_ : float
-        Effective number of parameters, the constant included.
-    certificate_ : Certificate
-        Newton decrement, which for a quadratic is the exact distance from the minimum.
 
     Examples
     --------

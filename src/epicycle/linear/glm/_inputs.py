@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from epicycle import engine
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.data import Batch, Data, Scan, as_data
 from epicycle.data._categories import Levels, category_columns, declared_levels, is_dask_frame, learn_levels
@@ -146,10 +147,7 @@ def gather(X: Any, y: Any, offset: Any, exposure: Any, target: Target, estimator
 
 def vector(values: Any, n_rows: int, name: str) -> Array:
     """An offset or exposure as float64, one finite number for each row."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataTypeError(f"{name}: expected an array of numbers, got {type(values).__name__}") from None
+    array = as_floats(values, DataTypeError(f"{name}: expected an array of numbers, got {type(values).__name__}"))
     if array.shape != (n_rows,):
         raise DataError(f"{name}: has shape {array.shape}; expected ({n_rows},), one number for each row of X")
     require_finite(array, name)
@@ -225,10 +223,7 @@ def penalty_factors(given: Any, design: Design, n_columns: int) -> Array:
     """The factors of alpha, one for each coefficient in the order of work; given one for each column of X."""
     if given is None:
         return np.ones(design.size)
-    try:
-        factors = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("penalty_weights: expected an array of numbers") from None
+    factors = as_floats(given, ParameterError("penalty_weights: expected an array of numbers"))
     if factors.shape != (n_columns,):
         raise ParameterError(
             f"penalty_weights has shape {factors.shape}; expected one number for each of {n_columns} columns"

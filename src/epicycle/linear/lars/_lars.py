@@ -130,8 +130,6 @@ class LassoLars(MultiOutputMixin, PathModel):  # type: ignore[misc]  # scikit-le
     ----------
     alpha : float, default=1.0
         The penalty, where the path ends; at 0 with least squares.
-    positive : bool, default=False
-        Whether coefficients have to be non-negative.
 
     Attributes
     ----------

@@ -32,7 +32,6 @@ _PARAMETERS: dict[str, Domain] = {
 _DOCS = {
     "max_iter": "max_iter : int, default={default}\n"
     "    Steps at most, of every fold and of the fit to all rows: longer paths are not among the candidates.",
-    "cv": "cv : int, splitter or iterable of (train, test), optional\n    Folds, as for scikit-learn; five by default.",
     "max_n_alphas": "max_n_alphas : int, default={default}\n"
     "    Most alphas that are compared; every second, third, ... breakpoint of the folds where there are more.",
     "n_jobs": "n_jobs : int, optional\n"
@@ -112,11 +111,6 @@ class LassoLarsCV(RoutesToSplitter, PathModel):
     .. math:: \min_{w, b} \; \frac{1}{2n} \sum_i (y_i - b - w'x_i)^2 + \alpha \sum_j |w_j|
 
     As :class:`LassoCV`, but without a grid: the alphas compared are the breakpoints of the paths of all folds.
-
-    Parameters
-    ----------
-    positive : bool, default=False
-        Whether coefficients have to be non-negative.
 
     Attributes
     ----------

@@ -39,8 +39,6 @@ class LassoLarsIC(PathModel):
     ----------
     criterion : {"aic", "bic"}, default="aic"
         BIC asks more of a feature than AIC, and chooses fewer.
-    positive : bool, default=False
-        Whether coefficients have to be non-negative.
     noise_variance : float, optional
         :math:`\sigma^2`; by default that of the residuals of least squares, for which there have to be more rows than
         features.

@@ -131,8 +131,6 @@ class OrthogonalMatchingPursuitCV(RoutesToSplitter, SparseLinearModel):
         Accepted for compatibility: X is never written to, whatever the value.
     max_iter : int, optional
         Most features; a tenth of them, at least five, by default.
-    cv : int, splitter or iterable of (train, test), optional
-        Folds, as for scikit-learn; five by default.
 
     Attributes
     ----------

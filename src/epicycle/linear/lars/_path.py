@@ -87,7 +87,7 @@ class PathRecord:
         matrix.sort_indices()
         return matrix
 
-    def last(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    def last(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Active columns, signs, coefficients and C, to go on from."""
         return self._columns[-1], self._signs, self._values[-1], self.alphas[-1]
 
@@ -138,7 +138,7 @@ def follow(
         record = PathRecord()
         record.add(path)
     else:
-        path.resume(*record.last(p))
+        path.resume(*record.last())
     most = 1000 + 20 * p if options.max_iter is None else options.max_iter
     reason = "max_iter"
     while record.n_steps < most:

@@ -200,8 +200,6 @@ class PathModel(SparseLinearModel):
         bound : float, optional
             The first point of the path at which the L1 norm of the coefficients is so large: for the lasso the
             solution with :math:`\|w\|_1 \le t`.
-        target : int, default=0
-            Which of several targets.
 
         Returns
         -------

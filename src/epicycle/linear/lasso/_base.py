@@ -15,7 +15,7 @@ from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
 from epicycle.linear._scikit_learn import COMPATIBILITY_DOCS, COMPATIBILITY_PARAMETERS
 from epicycle.linear.lasso._problem import LassoProblem, csc_data
-from epicycle.stats._class_scores import linear_predictor
+from epicycle.stats._class_scores import linear_prediction
 
 #: Domains of scikit-learn's arguments that the solution does not depend on.
 DESCENT_PARAMETERS: Mapping[str, Domain] = {
@@ -94,8 +94,4 @@ class SparseLinearModel(RegressorMixin, Estimator):  # type: ignore[misc]  # sci
 
     def predict(self, X: Any) -> Any:
         """Predict b + w'x for every row: shape (n_samples,) or (n_samples, n_targets), as y had."""
-        data = self._predict_data(X)
-        coef = np.atleast_2d(self.coef_)
-        intercept = np.broadcast_to(np.asarray(self.intercept_, dtype=coef.dtype), (len(coef),))
-        values = linear_predictor(data, coef, np.ascontiguousarray(intercept), self.n_jobs)
-        return values[:, 0] if self.coef_.ndim == 1 else values
+        return linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)

@@ -52,7 +52,9 @@ class Columns(ABC):
         u, xy = self.weighted(yc), np.empty(self.p)
         if not self._measured:
             for first, last in self._pieces(self.p):
-                self._statistics(u, first, last, xy)
+                _native.linear.lasso_columns(
+                    self.X, self.v, u, self.centre, first, last, self.mean, self.square, xy, threads=self.threads
+                )
             # A column whose spread is nothing but the rounding of its mean is constant.
             flat = np.isfinite(self.square) & (self.norm <= 8 * EPS * np.abs(self.mean))
             self.square[flat] = 0.0
@@ -69,7 +71,12 @@ class Columns(ABC):
     def correlations(self, u: np.ndarray, columns: np.ndarray | None, out: np.ndarray) -> None:
         """out_j = sum_i (x_ij - mean_j) u_i for the given columns, or for all; also for rows of u and out at once."""
         for first, last in self._pieces(self.p if columns is None else len(columns)):
-            self._correlate(u, columns, first, last, out)
+            _native.linear.lasso_correlations(self.X, u, self.mean, columns, first, last, out, self.threads)
+
+    def subtract(self, columns: np.ndarray, coef: np.ndarray, r: np.ndarray) -> None:
+        """r -= sum_j coef_j (x_j - mean_j)."""
+        for first, last in self._pieces(len(columns)):
+            _native.linear.lasso_residual(self.X, self.mean, columns[first:last], coef[first:last], r)
 
     def _pieces(self, count: int) -> list[tuple[int, int]]:
         step = max(1, int(WORK_PER_CALL / max(self.cost, 1.0)))
@@ -79,16 +86,6 @@ class Columns(ABC):
     @abstractmethod
     def cost(self) -> float:
         """Stored entries of a column, on average."""
-
-    @abstractmethod
-    def _statistics(self, u: np.ndarray, first: int, last: int, xy: np.ndarray) -> None: ...
-
-    @abstractmethod
-    def _correlate(self, u: np.ndarray, columns: np.ndarray | None, first: int, last: int, out: np.ndarray) -> None: ...
-
-    @abstractmethod
-    def subtract(self, columns: np.ndarray, coef: np.ndarray, r: np.ndarray) -> None:
-        """r -= sum_j coef_j (x_j - mean_j)."""
 
     @abstractmethod
     def gram(self, columns: np.ndarray) -> np.ndarray:
@@ -106,22 +103,10 @@ class DenseColumns(Columns):
     def column_major(self) -> bool:
         return self.X.strides[0] == self.X.itemsize or self.n <= 1
 
-    def _statistics(self, u: np.ndarray, first: int, last: int, xy: np.ndarray) -> None:
-        _native.linear.lasso_columns(
-            self.X, self.v, u, self.centre, first, last, self.mean, self.square, xy, threads=self.threads
-        )
-
-    def _correlate(self, u: np.ndarray, columns: np.ndarray | None, first: int, last: int, out: np.ndarray) -> None:
-        _native.linear.lasso_correlations(self.X, u, self.mean, columns, first, last, out, self.threads)
-
     def correlations(self, u: np.ndarray, columns: np.ndarray | None, out: np.ndarray) -> None:
         if columns is not None and not self.column_major and 4 * len(columns) > self.p:
             columns = None  # along rows it is quicker to read all of them
         super().correlations(u, columns, out)
-
-    def subtract(self, columns: np.ndarray, coef: np.ndarray, r: np.ndarray) -> None:
-        for first, last in self._pieces(len(columns)):
-            _native.linear.lasso_residual(self.X, self.mean, columns[first:last], coef[first:last], r)
 
     def gathered(self, columns: np.ndarray, out: np.ndarray) -> None:
         """sqrt(v) (x_j - mean_j) of the given columns into `out`, which is in Fortran order."""
@@ -137,25 +122,9 @@ class DenseColumns(Columns):
 class SparseColumns(Columns):
     """A CSC matrix; the means are subtracted without filling the zeros in."""
 
-    def __init__(self, X: Any, weight: np.ndarray | None, *, centre: bool, threads: int) -> None:
-        super().__init__(X, weight, centre=centre, threads=threads)
-        self.parts = (X.data, X.indices, X.indptr, self.n)
-
     @property
     def cost(self) -> float:
         return float(self.X.nnz / self.p + 4.0)
-
-    def _statistics(self, u: np.ndarray, first: int, last: int, xy: np.ndarray) -> None:
-        _native.linear.lasso_columns(
-            self.X, self.v, u, self.centre, first, last, self.mean, self.square, xy, threads=self.threads
-        )
-
-    def _correlate(self, u: np.ndarray, columns: np.ndarray | None, first: int, last: int, out: np.ndarray) -> None:
-        _native.linear.lasso_correlations(self.X, u, self.mean, columns, first, last, out, self.threads)
-
-    def subtract(self, columns: np.ndarray, coef: np.ndarray, r: np.ndarray) -> None:
-        for first, last in self._pieces(len(columns)):
-            _native.linear.lasso_residual(self.X, self.mean, columns[first:last], coef[first:last], r)
 
     def gram(self, columns: np.ndarray) -> np.ndarray:
         A = self.X[:, columns].astype(np.float64)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
-from epicycle.core._arguments import SharedArguments
-from epicycle.core._exceptions import ConvergenceError, ParameterError
+from epicycle.core._arguments import SharedArguments, defaults_of
+from epicycle.core._checks import as_floats
+from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, InstanceOf, NoneOr, Real
 from epicycle.core._plot_style import Axes, axes_of, ink, styled
-from epicycle.core._settings import get_config
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.linear._folds import RoutesToSplitter, cell_moments, cells_of, folds_of
+from epicycle.linear._folds import RoutesToSplitter, cell_moments, cells_of, folds_of, report_folds
 from epicycle.linear.lasso._base import DESCENT_PARAMETERS, SparseLinearModel
 from epicycle.linear.lasso._duality import gap_certificate, penalty_factors, penalty_of
 from epicycle.linear.lasso._folds import choose, errors_from_moments, errors_of_folds, problem_of
@@ -42,32 +42,20 @@ _SINGLE_TARGET: dict[str, Domain] = {
 
 
 class GridArguments(SharedArguments, total=False):
-    """Arguments of the constructors of these models."""
+    """Arguments of the constructors of these models, with their defaults."""
 
-    eps: float
-    n_alphas: int
-    alphas: Any
-    cv: Any
-    rule: Literal["min", "1se"]
-    copy_X: bool  # noqa: N815  # as scikit-learn spells it
-    selection: str
+    eps: Annotated[float, 1e-3]
+    n_alphas: Annotated[int, 100]
+    alphas: Annotated[Any, None]
+    cv: Annotated[Any, None]
+    rule: Annotated[Literal["min", "1se"], "min"]
+    copy_X: Annotated[bool, True]  # noqa: N815  # as scikit-learn spells it
+    selection: Annotated[str, "cyclic"]
 
 
-GRID_DEFAULTS: Mapping[str, Any] = {
-    "eps": 1e-3,
-    "n_alphas": 100,
-    "alphas": None,
-    "cv": None,
-    "rule": "min",
-    "copy_X": True,
-    "selection": "cyclic",
-    "fit_intercept": True,
-    "tol": 1e-8,
-    "max_iter": 1000,
-    "n_jobs": None,
-    "verbose": 0,
-    "random_state": None,
-}
+GRID_DEFAULTS: Mapping[str, Any] = defaults_of(
+    GridArguments, fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None, verbose=0, random_state=None
+)
 
 
 class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
@@ -86,8 +74,6 @@ class CrossValidatedRegressor(RoutesToSplitter, SparseLinearModel):
         "n_alphas": "n_alphas : int, default={default}\n    Number of alphas in the grid.",
         "alphas": "alphas : array-like or int, optional\n"
         "    The alphas themselves, or their number in place of `n_alphas`.",
-        "cv": "cv : int, splitter or iterable of (train, test), optional\n"
-        "    Folds, as for scikit-learn; five by default.",
         "rule": 'rule : {"min", "1se"}, default={default}\n'
         "    Alpha of the least error, or the largest alpha whose error is within one standard error of the least.",
         "max_iter": "max_iter : int, default={default}\n    Maximum number of rounds for each alpha.",
@@ -257,10 +243,7 @@ def _is_number(alphas: Any) -> bool:
 
 def l1_ratios(given: Any, alphas: Any) -> np.ndarray:
     """The shares of the L1 term to choose from."""
-    try:
-        ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1") from None
+    ratios = np.atleast_1d(as_floats(given, ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1")))
     if ratios.ndim != 1 or ratios.size == 0 or not ((ratios >= 0) & (ratios <= 1)).all():
         raise ParameterError(f"l1_ratio={given!r}; expected numbers between 0 and 1")
     if _is_number(alphas) and (ratios == 0).any():
@@ -313,7 +296,7 @@ def fit_by_cross_validation(
     model.alpha_, l1_ratio = float(grids[g].alphas[a]), grids[g].l1_ratio
     _fit_to_all(model, data, problem, l1_ratio, settings)
     if failed:
-        _warn_of_folds(model, failed)
+        report_folds(model, failed, "rounds", "or loosen tol")
     return l1_ratio
 
 
@@ -355,16 +338,3 @@ def _grids(
         Grid(float(r), grid_of_alphas(solver, float(r), settings.factors, settings.positive, model.eps, n))
         for r in ratios
     ]
-
-
-def _warn_of_folds(model: CrossValidatedRegressor, failed: int) -> None:
-    """Name solutions of the folds that fell short; the fit to all rows speaks for itself."""
-    message = (
-        f"{type(model).__name__}: {failed} solutions of the cross-validation did not reach tol={model.tol:g} in "
-        f"max_iter={model.max_iter} rounds; raise max_iter, or loosen tol."
-    )
-    mode = get_config().on_nonconvergence
-    if mode == "raise":
-        raise ConvergenceError(message)
-    if mode == "warn":
-        model._run.warning = f"{model._run.warning} {message}".strip()

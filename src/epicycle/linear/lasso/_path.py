@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from epicycle.core._checks import as_floats
 from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._parameters import (
@@ -146,10 +147,7 @@ def checked_alphas(alphas: Any) -> np.ndarray:
         for i, alpha in enumerate(alphas):
             if isinstance(alpha, str | bytes):
                 raise ParameterTypeError(f"alphas[{i}] must be an instance of float, not {type(alpha).__name__}")
-    try:
-        grid = np.asarray(alphas, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("alphas: expected numbers") from None
+    grid = as_floats(alphas, ParameterError("alphas: expected numbers"))
     if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all():
         raise ParameterError(f"alphas: expected a sequence of finite numbers >= 0, got {alphas!r:.80}")
     if (grid < 0).any():
@@ -390,10 +388,7 @@ def enet_path(
 
 def start_of(given: Any, k: int, p: int) -> np.ndarray:
     """The coefficients to start from, of shape (k, p)."""
-    try:
-        W = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("coef_init: expected an array of numbers") from None
+    W = np.array(as_floats(given, DataError("coef_init: expected an array of numbers")))
     if W.shape not in ((k, p), (p,) if k == 1 else (k, p)) or not np.isfinite(W).all():
         raise DataError(f"coef_init: expected finite numbers of shape {(p,) if k == 1 else (k, p)}, got {W.shape}")
     return W.reshape(k, p)

@@ -30,7 +30,7 @@ from epicycle.linear.least_squares._nonnegative import fit_nonnegative
 from epicycle.linear.least_squares._objective import MomentsObjective, RowsObjective, StorageError, excess_certificate
 from epicycle.optim import SOLVERS, Solution, solve
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._class_scores import linear_predictor
+from epicycle.stats._class_scores import linear_prediction
 from epicycle.stats._moments import Moments, moments_about, refuse_non_finite
 
 #: Above this number of features the p x p matrices of the closed form are not formed (200 MB each), or not kept with
@@ -201,13 +201,7 @@ intercept_ : float or ndarray of shape (n_targets,)""",
 
     def predict(self, X: Any) -> Any:
         """b + W x for every row: shape (n_samples,) or (n_samples, n_targets), as y had."""
-        values = linear_predictor(self._predict_data(X), *self._linear(), self.n_jobs)
-        return values[:, 0] if self.coef_.ndim == 1 else values
-
-    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """(W, b) of shapes (n_targets, n_features) and (n_targets,)."""
-        coef = np.atleast_2d(self.coef_)
-        return coef, np.full(len(coef), self.intercept_, dtype=coef.dtype)
+        return linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)
 
     def leverage(self, X: Any, sample_weight: Any = None, *, target: int = 0) -> Any:
         """The diagonal of the hat matrix: how much the fitted value of a row follows its own y.

@@ -19,6 +19,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from epicycle import engine
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._parameters import AnyOf, ArrayLike, Callable as CallableDomain, Choice, Domain
 from epicycle.core.estimator._catalogue import MethodCard
@@ -28,7 +29,7 @@ from epicycle.data._dask_data import is_dask
 from epicycle.linear._storage import stored_type
 from epicycle.linear.least_squares._direct import settled_moments
 from epicycle.optim import Solution
-from epicycle.stats._class_scores import linear_predictor
+from epicycle.stats._class_scores import linear_prediction
 from epicycle.stats._moments import target_columns
 from epicycle.stats._summary import Summary, wald_summary
 
@@ -237,10 +238,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
             return self.weights
         if not isinstance(data, ArrayData | ScanData):
             raise DataError("weights: an array belongs to data in memory or in files; give Dask a function of X")
-        try:
-            W = np.asarray(self.weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError("weights: expected an array of numbers") from None
+        W = as_floats(self.weights, ParameterError("weights: expected an array of numbers"))
         d = data.n_features + int(self.fit_intercept)
         if W.ndim != 2 or W.shape[1] != d or data.n_rows not in (None, len(W)):
             raise ParameterError(
@@ -351,11 +349,7 @@ class EstimatingEquations(MultiOutputMixin, RegressorMixin, Estimator):  # type:
 
     def predict(self, X: Any) -> Any:
         """b + x'beta for every row: shape (n_samples,) or (n_samples, n_targets), as y had."""
-        data = self._predict_data(X)
-        coef = np.atleast_2d(self.coef_)
-        intercept = np.broadcast_to(np.asarray(self.intercept_, dtype=coef.dtype), (len(coef),))
-        values = linear_predictor(data, coef, np.ascontiguousarray(intercept), self.n_jobs)
-        return values[:, 0] if self.coef_.ndim == 1 else values
+        return linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)
 
 
 def _weights(batch: Batch) -> np.ndarray:

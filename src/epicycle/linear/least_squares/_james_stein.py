@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from epicycle.core._arguments import SharedArguments
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr, Real
 from epicycle.core.estimator._catalogue import MethodCard, in_catalogue
@@ -26,7 +27,7 @@ from epicycle.linear.least_squares._direct import LeastSquaresFit, fit_direct, s
 from epicycle.linear.least_squares._objective import StorageError, excess_certificate
 from epicycle.optim import Solution
 from epicycle.optim._quadratic_penalty import QuadraticPenalty
-from epicycle.stats._class_scores import linear_predictor
+from epicycle.stats._class_scores import linear_prediction
 
 
 def shrinkage_factor(
@@ -85,10 +86,6 @@ def shrink_means(
         Whether a negative factor is replaced by zero, which is better still.
     degrees_of_freedom : float, optional
         Of the variance, where it is an estimate.
-
-    Returns
-    -------
-    ShrunkenMeans
 
     Examples
     --------
@@ -253,10 +250,7 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
     def _target(self, p: int) -> np.ndarray:
         if self.target is None:
             return np.zeros(p)
-        try:
-            m = np.asarray(self.target, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ParameterError("target: expected an array of numbers") from None
+        m = as_floats(self.target, ParameterError("target: expected an array of numbers"))
         if m.shape != (p,) or not np.isfinite(m).all():
             raise ParameterError(f"target: expected {p} finite numbers, got shape {m.shape}")
         return m
@@ -269,9 +263,7 @@ class JamesStein(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """b + w'x for every row."""
-        data = self._predict_data(X)
-        intercept = np.atleast_1d(np.asarray(self.intercept_, dtype=self.coef_.dtype))
-        return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
+        return linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)
 
     def _penalty_line(self) -> str:
         return f"least squares times {self.shrinkage_:.4g}" if hasattr(self, "shrinkage_") else ""

@@ -131,7 +131,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, LeastSquaresModel):  # 
 
         Parameters
         ----------
-        %(targets)s
         groups : array-like of shape (n_samples,), optional
             Which rows belong together, for ``cov_type="cluster"``: labels, or a Dask array of numbers for Dask data.
         """

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
-from epicycle.data import Batch, Data, Matrix
+from epicycle.data import Batch, Data
+from epicycle.data._matrix import dense
 from epicycle.engine._row_order import minibatches
 from epicycle.linalg._least_squares import solve_normal_equations
 from epicycle.optim import Metric, Objective
@@ -82,7 +83,7 @@ class MomentsObjective(Objective):
     ) -> Iterator[Callable[[np.ndarray], tuple[float, np.ndarray]]]:
         p = self.shape[0]
         for batch, factor in minibatches(self.data, batch_size, epoch, seed):
-            X, Y = _dense(batch.X) - self.centre[:p], target_columns(batch.y) - self.centre[p:]
+            X, Y = dense(batch.X) - self.centre[:p], target_columns(batch.y) - self.centre[p:]
             yield partial(self._estimate, X, Y, batch.weight, factor)
 
     def _estimate(
@@ -216,10 +217,6 @@ def excess_certificate(
     relative = np.inf if np.isnan(relative) else relative  # squares that overflow bound nothing
     meaning = f"{claim.format(relative)}, relative to half the sum of squares of y{why}"
     return Certificate("newton decrement", relative, max(tol, limit), meaning)
-
-
-def _dense(X: Matrix) -> np.ndarray:
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
 
 
 # ------------------------------------------------------------------------------------------------ many features

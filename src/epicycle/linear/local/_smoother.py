@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from epicycle import _native, engine
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._threads import n_threads
 from epicycle.data import ArrayData, Batch, Data
@@ -91,10 +92,7 @@ def root_of_metric(metric: Any, p: int) -> np.ndarray | None:
     """L, from a symmetric positive definite matrix S or its diagonal; None for the identity."""
     if metric is None:
         return None
-    try:
-        S = np.asarray(metric, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"metric={metric!r:.80}; expected numbers") from None
+    S = as_floats(metric, ParameterError(f"metric={metric!r:.80}; expected numbers"))
     if S.shape == (p,):
         S = np.diag(S)
     if S.shape != (p, p) or not np.isfinite(S).all() or not np.allclose(S, S.T, rtol=1e-10, atol=0):
@@ -229,10 +227,7 @@ def _step(n: int, work: float) -> int:
 def candidate_bandwidths(smoother: Smoother, given: Any, n_jobs: int | None) -> np.ndarray:
     """The caller's candidates, or 20 from the width of about ten points to that of all."""
     if given is not None:
-        try:
-            grid = np.atleast_1d(np.asarray(given, dtype=np.float64))
-        except (TypeError, ValueError):
-            raise ParameterError(f"candidates={given!r:.80}; expected numbers > 0") from None
+        grid = np.atleast_1d(as_floats(given, ParameterError(f"candidates={given!r:.80}; expected numbers > 0")))
         if grid.ndim > 1 or not grid.size or not np.isfinite(grid).all() or (grid <= 0).any():
             raise ParameterError(f"candidates={given!r:.80}; expected finite numbers > 0")
         return np.sort(grid)

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from epicycle import engine
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Batch
-from epicycle.linear._scikit_learn import dense_coef
+from epicycle.data._matrix import dense
 from epicycle.stats._class_scores import (
     class_batch,
     linear_predictor,
@@ -35,7 +35,7 @@ class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # sci
     def decision_function(self, X: Any) -> Any:
         """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
         data = self._predict_data(X)
-        scores = linear_predictor(data, dense_coef(self.coef_), self.intercept_, self.n_jobs)
+        scores = linear_predictor(data, dense(self.coef_), self.intercept_, self.n_jobs)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Any:
@@ -69,13 +69,13 @@ class LinearClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # sci
         self
         """
         self._check_fitted()
-        self.coef_ = dense_coef(self.coef_)
+        self.coef_ = dense(self.coef_)
         return self
 
     def _map(self, X: Any, function: Any, *attributes: str) -> Any:
         data = self._predict_data(X)  # raises where the model is not fitted, before an attribute is missed
         more = [getattr(self, name) for name in attributes]
-        return engine.map(function, data, dense_coef(self.coef_), self.intercept_, *more, n_jobs=self.n_jobs)
+        return engine.map(function, data, dense(self.coef_), self.intercept_, *more, n_jobs=self.n_jobs)
 
 
 def _log_probability_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:

@@ -23,7 +23,8 @@ from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS, NOT_CONVERGED, dense_coef
+from epicycle.data._matrix import dense
+from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS, NOT_CONVERGED
 from epicycle.linear._storage import stored_type
 from epicycle.linear.logistic._absent_classes import embedded, ridge_factor, rows_present
 from epicycle.linear.logistic._base import LinearClassifier
@@ -89,8 +90,6 @@ class LogisticRegression(LinearClassifier):
         Whether a fit starts from the coefficients of the earlier one, where classes and features are as many.
     n_jobs : int, optional
         Threads; None follows the size of the work. The result does not depend on it.
-    verbose : int, default=0
-        1 shows progress when the fit takes more than about two seconds, 2 logs every iteration.
 
     Attributes
     ----------
@@ -108,7 +107,6 @@ class LogisticRegression(LinearClassifier):
         Objective, step, gradient norm and seconds of every iteration; with an L1 term the gap and the sizes of the
         working sets.
     n_iter_ : ndarray of shape (1,)
-    converged_ : bool
 
     See Also
     --------
@@ -277,7 +275,7 @@ class LogisticRegression(LinearClassifier):
         if "coef_" not in earlier or earlier["coef_"].shape != (rows, p) or len(earlier["classes_"]) != K:
             return None
         coef, intercept = earlier["coef_"], earlier["intercept_"]
-        return np.column_stack([dense_coef(coef), intercept]).astype(np.float64)
+        return np.column_stack([dense(coef), intercept]).astype(np.float64)
 
     def _penalties(self) -> tuple[float, float]:
         """(l1, l2), with a solver that can take them."""
@@ -375,7 +373,7 @@ class LogisticRegression(LinearClassifier):
             return class_tables(
                 self._names(),
                 self.classes_,
-                dense_coef(self.coef_),
+                dense(self.coef_),
                 self.intercept_ if self.fit_intercept else None,
                 self._covariance_,
                 confidence=confidence,
@@ -394,7 +392,7 @@ class LogisticRegression(LinearClassifier):
         rows = [str(c) for c in (self.classes_[1:] if len(self.classes_) == 2 else self.classes_)]
         return Summary.of_coefficients(
             self._names(),
-            dense_coef(self.coef_),
+            dense(self.coef_),
             self.intercept_ if self.fit_intercept else None,
             rows,
             self._title(),

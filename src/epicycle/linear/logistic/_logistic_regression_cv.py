@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 import sklearn
 from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
-from epicycle.core._exceptions import ConvergenceError, DataError, ParameterError
+from epicycle.core._checks import as_floats
+from epicycle.core._exceptions import ParameterError
 from epicycle.core._history import History
 from epicycle.core._parameters import AnyOf, ArrayLike, Boolean, Callable, Choice, Domain, InstanceOf, Integer, NoneOr
 from epicycle.core._plot_style import axes_of, band, ink, styled
-from epicycle.core._settings import get_config
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Data
-from epicycle.linear._folds import Fold, count_rows
+from epicycle.linear._folds import Fold, count_rows, folds_of, report_folds
 from epicycle.linear._scikit_learn import LOGISTIC_SOLVERS
 from epicycle.linear._storage import stored_type
 from epicycle.linear.logistic._base import LinearClassifier
@@ -223,7 +222,7 @@ class LogisticRegressionCV(LinearClassifier):
         if self.use_legacy_attributes:
             self._by_class()
         if paths.failed:
-            self._warn_of_folds(paths.failed)
+            report_folds(self, paths.failed, "iterations", "loosen tol, or scale the features")
         return self
 
     def _by_class(self) -> None:
@@ -306,28 +305,20 @@ class LogisticRegressionCV(LinearClassifier):
 
     def _folds(self, labelled: Data, data: Data, for_split: Mapping[str, Any]) -> list[Fold]:
         scorer = self._scorer()
-        n = count_rows(data)
         if isinstance(labelled, ArrayData) and isinstance(data, ArrayData):
-            labels, codes, weight = labelled.y, data.y, data.weight
+            labels, codes = labelled.y, data.y
         else:
-            codes, weight = codes_in_order(data, self.n_jobs), None
+            count_rows(data)  # of a Dask collection the numbers of its batches follow from it
+            codes = codes_in_order(data, self.n_jobs)
             labels = self.classes_[codes]
             if getattr(getattr(scorer, "_score_func", None), "__name__", "") not in DIRECT or scorer._kwargs:
                 raise ParameterError(
                     f"scoring={self.scoring!r}: over files and Dask collections the log loss ('neg_log_loss') and the "
                     "accuracy ('accuracy') are summed; expected one of these, or X in memory"
                 )
-        try:
-            # scikit-learn's splitters take no bytes; the codes of the classes are as good.
-            y = codes if self.classes_.dtype.kind == "S" or isinstance(self.classes_[0], bytes) else labels
-            splitter = check_cv(self.cv, y, classifier=True)
-            split = splitter.split(np.empty((n, 0)), y, **for_split)
-            folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in split]
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"cv={self.cv!r}: {error}") from None
-        if any(weight is not None and not weight[fold.train].any() for fold in folds):
-            raise DataError("sample_weight: all rows that a fold is trained on have weight zero")
-        return folds
+        # scikit-learn's splitters take no bytes; the codes of the classes are as good.
+        y = codes if self.classes_.dtype.kind == "S" or isinstance(self.classes_[0], bytes) else labels
+        return folds_of(self.cv, data, y, arguments=for_split)
 
     def _at(self, params: np.ndarray) -> LogisticRegression:
         """A fitted model with given parameters, for scorers."""
@@ -377,18 +368,6 @@ class LogisticRegressionCV(LinearClassifier):
         self.certificate_ = Certificate("duality gap", worst, self.tol, meaning)
         self.history_ = History(score=flat.max(axis=1), gap=gaps)
         self.converged_ = self.certificate_.holds
-
-    def _warn_of_folds(self, failed: int) -> None:
-        """The last fit speaks for itself; solutions of the folds that fell short are named too."""
-        message = (
-            f"{type(self).__name__}: {failed} solutions of the cross-validation did not reach tol={self.tol:g} in "
-            f"max_iter={self.max_iter} iterations; raise max_iter, loosen tol, or scale the features."
-        )
-        mode = get_config().on_nonconvergence
-        if mode == "raise":
-            raise ConvergenceError(message)
-        if mode == "warn":
-            self._run.warning = f"{self._run.warning} {message}".strip()
 
     def _penalty_line(self) -> str:
         if not hasattr(self, "C_"):
@@ -451,10 +430,7 @@ class LogisticRegressionCV(LinearClassifier):
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name}={values!r}; expected a list of numbers") from None
+    array = as_floats(values, ParameterError(f"{name}={values!r}; expected a list of numbers"))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ParameterError(f"{name}={values!r}; expected a list of finite numbers")
     return array

@@ -21,7 +21,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data import ArrayData, Batch, Data
 from epicycle.data._dask_data import is_dask
-from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, fit_by_solver
+from epicycle.linear.least_squares._base import SOLVER_PARAMETERS, LeastSquaresModel, fit_by_solver
 from epicycle.linear.ridge._base import PENALTY_PARAMETERS, VALIDATION_PARAMETERS, BaseRidge
 from epicycle.linear.ridge._validation import fit_by_validation
 from epicycle.stats._class_scores import choose_class, linear_predictor, predictor_batch
@@ -43,7 +43,7 @@ def label_batch(batch: Batch, coef: np.ndarray, intercept: np.ndarray, classes: 
     return np.asarray(scores > 0, dtype=np.int64) if table else choose_class(scores, classes)
 
 
-class RidgeLabels(ClassifierMixin, BaseRidge):  # type: ignore[misc]
+class RidgeLabels(ClassifierMixin, LeastSquaresModel):  # type: ignore[misc]
     """Base of the classifiers: labels become columns of +1 and -1, and scores become labels."""
 
     _docs: ClassVar[Mapping[str, str]] = {
@@ -98,6 +98,11 @@ intercept_ : ndarray of shape (1,) or (n_classes,); 0.0 without an intercept""",
             factor *= np.where(totals > 0, totals.sum() / (2 * np.where(totals > 0, totals, 1.0)), 1.0)[column]
         return _weighted(data, factor)
 
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """(W, b) of shapes (n_columns, n_features) and (n_columns,)."""
+        coef = np.atleast_2d(self.coef_)
+        return coef, np.full(len(coef), self.intercept_, dtype=coef.dtype)
+
     def decision_function(self, X: Any) -> Any:
         """Scores b + W x: one a row for two classes (positive favours ``classes_[1]``), else one for each class."""
         scores = linear_predictor(self._predict_data(X), *self._linear(), self.n_jobs)
@@ -118,7 +123,7 @@ def _weighted(data: Any, factor: np.ndarray) -> ArrayData:
     return ArrayData(data.X, data.y, weight, feature_names=data.feature_names)
 
 
-class RidgeClassifier(RidgeLabels):
+class RidgeClassifier(RidgeLabels, BaseRidge):
     r"""Classifier that fits +1 for a class and -1 for all others by ridge regression.
 
     .. math:: \min_{W, b} \; \tfrac12 \sum_i v_i \, \|t_i - b - W x_i\|^2 + \tfrac{\alpha}{2} \, \|W\|^2 , \qquad
@@ -186,7 +191,7 @@ class RidgeClassifier(RidgeLabels):
         return self
 
 
-class RidgeClassifierCV(RidgeLabels):
+class RidgeClassifierCV(RidgeLabels, BaseRidge):
     r"""Ridge classifier that chooses alpha by cross-validation, by default exact leave-one-out.
 
     .. math:: \min_{W, b} \; \tfrac12 \sum_i v_i \, \|t_i - b - W x_i\|^2 + \tfrac{\alpha}{2} \, \|W\|^2 , \qquad

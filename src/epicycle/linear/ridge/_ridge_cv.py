@@ -108,7 +108,6 @@ class RidgeCV(MultiOutputMixin, RegressorMixin, BaseRidge):  # type: ignore[misc
 
         Parameters
         ----------
-        %(targets)s
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in fits and in scores. Leaving one out leaves a row out with all its weight.
         """

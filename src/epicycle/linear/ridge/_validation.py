@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
+from epicycle.core._checks import as_floats
 from epicycle.core._exceptions import DataError, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._plot_style import Axes, axes_of, ink, styled
 from epicycle.data import ArrayData, Data
@@ -211,10 +212,7 @@ def _checked_alphas(alphas: Any, *, zero: bool) -> np.ndarray:
     for i, alpha in enumerate(alphas if isinstance(alphas, list | tuple) else ()):
         if isinstance(alpha, str):
             raise ParameterTypeError(f"alphas[{i}] must be an instance of float, not str; expected numbers")
-    try:
-        values = np.atleast_1d(np.array(alphas, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ParameterError(f"alphas={alphas!r}; expected numbers") from None
+    values = np.array(as_floats(alphas, ParameterError(f"alphas={alphas!r}; expected numbers")), ndmin=1)
     if values.ndim != 1 or values.size == 0:
         raise ParameterError(f"alphas has shape {values.shape}; expected a list of numbers")
     expected = f"alphas: expected finite numbers {'>= 0' if zero else '> 0 (0 needs cv)'}"

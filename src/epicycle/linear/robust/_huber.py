@@ -30,7 +30,7 @@ from epicycle.linear.robust._quantile_inference import residual_quantiles
 from epicycle.linear.robust._quantile_problem import Frame, draw_statistic
 from epicycle.linear.robust._quantile_solver import QuantileSolver, quantile_solver
 from epicycle.optim import Solution
-from epicycle.stats._class_scores import linear_predictor, predictor_batch
+from epicycle.stats._class_scores import linear_prediction, predictor_batch
 
 #: The median absolute deviation of normal noise of unit variance.
 NORMAL_MAD = 0.6744897501960817
@@ -340,9 +340,7 @@ class HuberRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """b + w'x for every row."""
-        data = self._predict_data(X)
-        intercept = np.atleast_1d(np.asarray(self.intercept_, dtype=self.coef_.dtype))
-        return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
+        return linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)
 
     def outliers(self, X: Any, y: Any) -> np.ndarray:
         """Mask of the rows with residuals beyond epsilon times the scale."""

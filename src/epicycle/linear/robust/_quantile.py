@@ -28,7 +28,7 @@ from epicycle.linear._storage import stored_type
 from epicycle.linear.robust._quantile_inference import COVARIANCES, covariances
 from epicycle.linear.robust._quantile_solver import QuantileSolver, Solved, quantile_solver
 from epicycle.optim import Solution
-from epicycle.stats._class_scores import linear_predictor
+from epicycle.stats._class_scores import linear_prediction
 from epicycle.stats._summary import Summary, wald_summary
 
 
@@ -216,13 +216,8 @@ class QuantileRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """The quantile of y for every row: shape (n_samples,), or (n_samples, n_quantiles) for several."""
-        data = self._predict_data(X)
-        coef = np.atleast_2d(self.coef_)
-        intercept = np.broadcast_to(np.asarray(self.intercept_, dtype=coef.dtype), (len(coef),))
-        values = linear_predictor(data, coef, np.ascontiguousarray(intercept), self.n_jobs)
-        if self.coef_.ndim == 1:
-            return values[:, 0]
-        if not self.non_crossing:
+        values = linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)
+        if self.coef_.ndim == 1 or not self.non_crossing:
             return values
         taus = self._quantiles()
         return np.sort(values, axis=1)[:, np.argsort(np.argsort(taus))]

@@ -89,8 +89,6 @@ class RANSACRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Esti
         End when with this probability some trial had inliers alone, by the share of inliers found.
     loss : {"absolute_error", "squared_error"} or callable, default="absolute_error"
         The loss of rows, ``loss(y, predictions)``; of several targets the sum.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed; the same seed gives the same bits for any number of threads.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ from epicycle.engine import n_threads
 from epicycle.engine._ordered import in_order
 from epicycle.linear._storage import stored_type
 from epicycle.optim import Solution
-from epicycle.stats._class_scores import linear_predictor
+from epicycle.stats._class_scores import linear_prediction
 
 #: Numbers of a block of subsets: 4 MB of rows at a time.
 BLOCK_SIZE = 500_000
@@ -72,8 +72,6 @@ class TheilSenRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         A bound on the distance of the sum of distances from its minimum, relative to it.
     history_ : History
         Sum of distances, gap and seconds of every iteration.
-    n_iter_ : int
-    converged_ : bool
 
     See Also
     --------
@@ -192,9 +190,7 @@ class TheilSenRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """b + w'x for every row."""
-        data = self._predict_data(X)
-        intercept = np.full(1, self.intercept_, dtype=self.coef_.dtype)
-        return linear_predictor(data, self.coef_[None, :], intercept, self.n_jobs)[:, 0]
+        return linear_prediction(self._predict_data(X), self.coef_, self.intercept_, self.n_jobs)
 
 
 def fits_to(data: ArrayData, subsets: np.ndarray, intercept: bool, n_jobs: int | None) -> np.ndarray:

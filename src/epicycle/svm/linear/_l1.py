@@ -66,7 +66,6 @@ class SquaredSlack(Objective):
         self.width = problem.n_features + 1
         self.size = problem.n_problems * self.width
         self.capabilities = frozenset({"hessian"})
-        self._optima: list[Optimum] = []
 
     def _sums(self, x: Array, columns: tuple[Array, ...] | None = None) -> Any:
         theta = np.asarray(x, dtype=np.float64).reshape(self.problem.n_problems, self.width)

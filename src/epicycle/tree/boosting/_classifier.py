@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import AnyOf, Choice, Domain, InstanceOf, NoneOr
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -18,6 +17,7 @@ from epicycle.stats._labels import class_weights, encode_labels
 from epicycle.tree._classes import known_codes, map_rows, second_of_two
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._losses import BoostingLoss, Exponential, UserLoss, classification_loss
+from epicycle.tree.boosting._parameters import BOOSTING_DEFAULTS, BoostingArguments
 
 # Of an initial estimator, before the logarithm.
 _LEAST_SHARE = float(np.finfo(np.float32).eps)
@@ -79,40 +79,13 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):  # type: ig
         "loss": Choice("log_loss", "exponential"),
     }
 
-    @stores_arguments(tol=1e-4, warm_start=False, random_state=None, n_jobs=None, verbose=0)
+    @stores_arguments(**BOOSTING_DEFAULTS)
     def __init__(
         self,
         *,
         loss: str = "log_loss",
         class_weight: Mapping[Any, float] | str | None = None,
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: float | str = "auto",
-        min_samples_split: float = 2,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        min_child_weight: float = 1e-3,
-        l2_regularization: float = 0.0,
-        min_split_gain: float = 0.0,
-        max_bins: int = 255,
-        subsample: float = 1.0,
-        sampling: str = "uniform",
-        max_features: float | str | None = 1.0,
-        order: int = 2,
-        criterion: str = "deprecated",
-        init: Any = None,
-        categorical_features: Any = "from_dtype",
-        categorical_smoothing: float = 20.0,
-        handle_unknown: str = "missing",
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
-        keep_best: bool = False,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[BoostingArguments],
     ) -> None: ...
 
     @fitting

@@ -1,12 +1,14 @@
-"""Parameters of gradient boosting: docstring entries and domains."""
+"""Parameters of gradient boosting: docstring entries, types and defaults, domains."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from epicycle.core._arguments import SharedArguments, defaults_of
 from epicycle.core._docs import entries_of
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, InstanceOf, Integer, NoneOr, Real
@@ -134,6 +136,43 @@ history_ : History
     "y_val": "y_val : as y, optional\n    Targets of the validation set.",
     "sample_weight_val": "sample_weight_val : as sample_weight, optional\n    Weights of the validation set.",
 }
+
+
+class BoostingArguments(SharedArguments, total=False):
+    """Arguments of the constructors of gradient boosting, with their defaults."""
+
+    learning_rate: Annotated[float, 0.1]
+    n_estimators: Annotated[int, 100]
+    max_leaf_nodes: Annotated[int | None, 31]
+    max_depth: Annotated[int | None, None]
+    min_samples_leaf: Annotated[float | str, "auto"]
+    min_samples_split: Annotated[float, 2]
+    min_weight_fraction_leaf: Annotated[float, 0.0]
+    min_impurity_decrease: Annotated[float, 0.0]
+    ccp_alpha: Annotated[float, 0.0]
+    min_child_weight: Annotated[float, 1e-3]
+    l2_regularization: Annotated[float, 0.0]
+    min_split_gain: Annotated[float, 0.0]
+    max_bins: Annotated[int, 255]
+    subsample: Annotated[float, 1.0]
+    sampling: Annotated[str, "uniform"]
+    max_features: Annotated[float | str | None, 1.0]
+    order: Annotated[int, 2]
+    criterion: Annotated[str, "deprecated"]
+    init: Annotated[Any, None]
+    categorical_features: Annotated[Any, "from_dtype"]
+    categorical_smoothing: Annotated[float, 20.0]
+    handle_unknown: Annotated[str, "missing"]
+    monotonic_cst: Annotated[Any, None]
+    interaction_cst: Annotated[Any, None]
+    n_iter_no_change: Annotated[int | None, None]
+    validation_fraction: Annotated[float, 0.1]
+    keep_best: Annotated[bool, False]
+
+
+BOOSTING_DEFAULTS: Mapping[str, Any] = defaults_of(
+    BoostingArguments, tol=1e-4, warm_start=False, random_state=None, n_jobs=None, verbose=0
+)
 
 BOOSTING_DOMAINS: dict[str, Domain] = {
     **TREE_DOMAINS,

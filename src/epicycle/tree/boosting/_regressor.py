@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from epicycle.core._arguments import SharedArguments
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Choice, Domain, NoneOr, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.tree.boosting._base import GradientBoosting
 from epicycle.tree.boosting._losses import LOSS_METHODS, BoostingLoss, NativeLoss, regression_loss
+from epicycle.tree.boosting._parameters import BOOSTING_DEFAULTS, BoostingArguments
 
 LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie")
 
@@ -92,7 +92,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         "power": Real(1, 2, inclusive=False),
     }
 
-    @stores_arguments(tol=1e-4, warm_start=False, random_state=None, n_jobs=None, verbose=0)
+    @stores_arguments(**BOOSTING_DEFAULTS)
     def __init__(
         self,
         *,
@@ -101,34 +101,7 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):  # type: igno
         quantile: float = 0.5,
         alpha: float | None = None,
         power: float = 1.5,
-        learning_rate: float = 0.1,
-        n_estimators: int = 100,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: float | str = "auto",
-        min_samples_split: float = 2,
-        min_weight_fraction_leaf: float = 0.0,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        min_child_weight: float = 1e-3,
-        l2_regularization: float = 0.0,
-        min_split_gain: float = 0.0,
-        max_bins: int = 255,
-        subsample: float = 1.0,
-        sampling: str = "uniform",
-        max_features: float | str | None = 1.0,
-        order: int = 2,
-        criterion: str = "deprecated",
-        init: Any = None,
-        categorical_features: Any = "from_dtype",
-        categorical_smoothing: float = 20.0,
-        handle_unknown: str = "missing",
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
-        keep_best: bool = False,
-        **shared: Unpack[SharedArguments],
+        **shared: Unpack[BoostingArguments],
     ) -> None: ...
 
     @fitting

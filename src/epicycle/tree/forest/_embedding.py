@@ -44,8 +44,6 @@ class RandomTreesEmbedding(TransformerMixin, Forest):  # type: ignore[misc]  # t
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
     sparse_output : bool, default=True
         Whether `transform` gives a sparse matrix; otherwise a dense one.
 
