@@ -70,7 +70,12 @@ _DOCS_BY_KIND: dict[type, dict[str, str]] = {
     RegressorMixin: {"fit_y": "%(y)s"},
     OutlierMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "score_samples_returns": _OF_ROWS},
     DensityMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "score_samples_returns": _OF_ROWS},
-    ClusterMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "fit_predict_returns": _OF_ROWS},
+    ClusterMixin: {
+        **_UNSUPERVISED,
+        "n_clusters": "n_clusters : int, default={default}\n    k.",
+        "predict_returns": _OF_ROWS,
+        "fit_predict_returns": _OF_ROWS,
+    },
     TransformerMixin: _UNSUPERVISED,
 }
 

@@ -228,8 +228,11 @@ class RandomState(AnyOf):
 
 #: Domains of the arguments that many estimators and functions have, by name.
 SHARED_PARAMETERS: dict[str, Domain] = {
+    "batch_size": Integer(minimum=1),
     "fit_intercept": Boolean(),
     "max_iter": Integer(minimum=1),
+    "n_clusters": Integer(minimum=1),
+    "n_init": Integer(minimum=1),
     "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),  # 0 threads have no meaning
     "random_state": RandomState(),
     "tol": Real(minimum=0, inclusive=False),  # 0 cannot be reached in floating point

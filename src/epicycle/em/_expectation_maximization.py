@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, Real
+from epicycle.core._parameters import Boolean, Domain, InstanceOf, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
@@ -75,7 +75,6 @@ class ExpectationMaximization(Estimator):
     _docs: ClassVar[Mapping[str, str]] = {"fit_y": "%(ignored)s", "score_y": "%(ignored)s"}
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "model": InstanceOf(LatentModel),
-        "n_init": Integer(minimum=1),
         "tol": Real(minimum=0),
         "accelerate": Boolean(),
     }

@@ -123,7 +123,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         "transmat_init": NoneOr(ArrayLike()),
         "emission_init": NoneOr(InstanceOf(Mapping)),
         "algorithm": Choice("viterbi", "map"),
-        "n_init": Integer(minimum=1),
         "tol": Real(minimum=0),
         "accelerate": Boolean(),
     }

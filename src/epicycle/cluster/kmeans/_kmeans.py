@@ -39,8 +39,6 @@ class KMeans(CenterModel):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     init : {"k-means++", "k-means||", "random"}, array (n_clusters, n_features) or callable, default="k-means++"
         First centres: rows drawn far from each other, one by one with 2 + log k candidates each ("k-means++") or many
         in a few passes ("k-means||", always taken for rows that are not in memory); rows at random; given centres; or
@@ -87,7 +85,6 @@ class KMeans(CenterModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("k-means++", "k-means||", "random"), Callable(), ArrayLike()),
         "n_init": AnyOf(Choice("auto"), Integer(minimum=1)),
         "tol": Real(minimum=0),

@@ -39,7 +39,6 @@ class ICA(Unmixing):
 
     Parameters
     ----------
-    %(n_components)s
     sources : {"logistic", "laplace"}, default="logistic"
         Density p of the sources; \|y\| of "laplace" is rounded off within 0.05 of zero.
     solver : {"auto", "picard", "natural-gradient", "stochastic"}, default="auto"
@@ -91,7 +90,6 @@ class ICA(Unmixing):
         "solver": Choice("auto", "picard", "natural-gradient", "stochastic"),
         "w_init": NoneOr(ArrayLike()),
         "learning_rate": Real(minimum=0, inclusive=False),
-        "batch_size": Integer(minimum=1),
         "tol": Real(minimum=0),
     }
     _card: ClassVar[MethodCard] = MethodCard(
