@@ -202,10 +202,6 @@ class LQR:
             Intervals of a finite horizon in continuous time, at whose ends the feedback is given.
         tol : float, default=1e-10
             Residual of Riccati's equation, relative to P, at which the certificate holds.
-
-        Returns
-        -------
-        LQRSolution
         """
         lengths: Domain = Real(0, inclusive=False) if self.time == "continuous" else Integer(minimum=1)
         check_parameter("LQR.solve", "horizon", horizon, NoneOr(lengths))
