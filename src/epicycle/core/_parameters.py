@@ -228,7 +228,6 @@ class RandomState(AnyOf):
 
 #: Domains of the arguments that many estimators and functions have, by name.
 SHARED_PARAMETERS: dict[str, Domain] = {
-    "batch_size": Integer(minimum=1),
     "fit_intercept": Boolean(),
     "max_iter": Integer(minimum=1),
     "n_clusters": Integer(minimum=1),

@@ -105,6 +105,7 @@ class MiniBatchKMeans(CenterModel):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "init": AnyOf(Choice("k-means++", "random"), Callable(), ArrayLike()),
+        "batch_size": Integer(minimum=1),
         "compute_labels": Boolean(),
         "tol": Real(minimum=0),
         "max_no_improvement": NoneOr(Integer(minimum=0)),

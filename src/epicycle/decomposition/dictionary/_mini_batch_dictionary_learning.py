@@ -72,6 +72,7 @@ class MiniBatchDictionaryLearning(DictionaryLearner):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **DictionaryLearner._parameters,
         "max_iter": Integer(minimum=0),
+        "batch_size": Integer(minimum=1),
         "shuffle": Boolean(),
         "max_no_improvement": NoneOr(Integer(minimum=0)),
     }

@@ -90,6 +90,7 @@ class ICA(Unmixing):
         "solver": Choice("auto", "picard", "natural-gradient", "stochastic"),
         "w_init": NoneOr(ArrayLike()),
         "learning_rate": Real(minimum=0, inclusive=False),
+        "batch_size": Integer(minimum=1),
         "tol": Real(minimum=0),
     }
     _card: ClassVar[MethodCard] = MethodCard(

@@ -86,6 +86,7 @@ class MiniBatchNMF(NonNegativeFactors):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **NonNegativeFactors._parameters,
         "max_no_improvement": NoneOr(Integer(minimum=1)),
+        "batch_size": Integer(minimum=1),
         "forget_factor": Real(0, 1),
         "fresh_restarts": Boolean(),
         "fresh_restarts_max_iter": Integer(minimum=1),

@@ -126,6 +126,7 @@ class LatentDirichletAllocation(TopicModel):
         "learning_decay": Real(0, 1),
         "learning_offset": Real(minimum=1),
         "max_iter": NoneOr(Integer(minimum=1)),
+        "batch_size": Integer(minimum=1),
         "evaluate_every": Integer(),
         "total_samples": Real(minimum=0, inclusive=False),
         "perp_tol": Real(minimum=0),
