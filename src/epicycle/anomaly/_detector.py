@@ -36,6 +36,7 @@ class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # un
     _docs: ClassVar[Mapping[str, str]] = {
         "offset_": "offset_ : float\n    Threshold epsilon: rows whose score is below are anomalies.",
         "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
+        "decision_function_returns": "array of shape (n_samples,)",
         "p_values_X": "X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("offset_",)
@@ -115,12 +116,7 @@ class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # un
     # ------------------------------------------------------------------------------------------- use of the threshold
 
     def decision_function(self, X: Any) -> Any:
-        """The score less the threshold: negative for anomalies.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The score less the threshold: negative for anomalies."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> Any:

@@ -205,12 +205,7 @@ class LocalOutlierFactor(OutlierDetector, KNeighborsSearch):
 
     @_with_novelty(True)
     def decision_function(self, X: Any) -> np.ndarray:
-        """-LOF of new rows less the threshold: negative for anomalies.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """-LOF of new rows less the threshold: negative for anomalies."""
         scores = self.score_samples(X)
         return np.asarray(scores - np.asarray(self.offset_, dtype=scores.dtype))
 

@@ -135,10 +135,6 @@ class LatentFactors(ComponentsOut, FactorDensity):
         ----------
         X : array-like of shape (n_samples, n_components)
             Factors.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
         Z = require_columns(np.asarray(X, dtype=np.float64), len(self.components_), "factor")

@@ -13,7 +13,10 @@ class ComponentsOut(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type:
     """Mixin of transformers whose features belong to the rows of `components_`."""
 
     _takes_sparse = True
-    _docs: ClassVar[Mapping[str, str]] = {"transform_returns": "array of shape (n_samples, n_components)"}
+    _docs: ClassVar[Mapping[str, str]] = {
+        "transform_returns": "array of shape (n_samples, n_components)",
+        "inverse_transform_returns": "ndarray of shape (n_samples, n_features)",
+    }
 
     components_: np.ndarray
 

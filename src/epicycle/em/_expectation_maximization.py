@@ -31,8 +31,6 @@ class ExpectationMaximization(Estimator):
         Steps and starts.
     start : parameters of the model, optional
         Where to begin; by default ``model.start`` draws `n_init` starts.
-    n_init : int, default=1
-        Number of starts, of which the best is kept.
     tol : float, default=1e-6
         Ends when two EM steps in a row raise the mean log-likelihood by at most `tol` each.
     accelerate : bool, default=False

@@ -106,8 +106,6 @@ class BisectingKMeans(CenterModel):
     tol : float, default=1e-4
         A split ends when the squared movement of its centres is at most `tol` times the mean variance of a feature
         among its rows.
-    copy_x : bool, default=True
-        Accepted for compatibility; X is never written to.
     algorithm : {"lloyd", "elkan", "hamerly", "yinyang", "auto"}, default="lloyd"
         Bounds kept for every row, as in :class:`KMeans`. The result is the same.
     bisecting_strategy : {"biggest_inertia", "largest_cluster"}, default="biggest_inertia"

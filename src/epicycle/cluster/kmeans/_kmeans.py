@@ -48,8 +48,6 @@ class KMeans(CenterModel):
     tol : float, default=1e-4
         Ends when the squared movement of all centres is at most `tol` times the mean variance of a feature. With 0 it
         ends when no label changes.
-    copy_x : bool, default=True
-        Accepted for compatibility; X is never written to.
     algorithm : {"auto", "lloyd", "hamerly", "elkan", "yinyang"}, default="auto"
         Bounds kept for every row: none, one for all other centres, or one for each group of 16 centres ("elkan" and
         "yinyang"). The result is the same.

@@ -22,7 +22,6 @@ class Unmixing(ComponentsOut, Estimator):
     """Base of the methods of independent components."""
 
     _docs: ClassVar[dict[str, str]] = {
-        "copy": "copy : bool, default={default}\n    Accepted for compatibility; X is never written to.",
         "n_components": "n_components : int, optional\n"
         "    Sources, at most as many as features; default: all directions in which rows differ.",
         "components_": "components_ : ndarray of shape (n_components, n_features)\n    B with s = B (x - m).",
@@ -66,10 +65,6 @@ class Unmixing(ComponentsOut, Estimator):
         ----------
         X : array-like of shape (n_samples, n_components)
             Sources.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
         S = require_columns(np.asarray(X), len(self.components_), "source")

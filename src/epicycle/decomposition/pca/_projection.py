@@ -50,10 +50,6 @@ class Projection(ComponentsOut, Estimator):
         ----------
         X : array-like of shape (n_samples, n_components)
             Coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
         Z = require_columns(np.asarray(X), len(self.components_), "component")
