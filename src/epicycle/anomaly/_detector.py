@@ -27,9 +27,21 @@ from epicycle.data import ArrayData, Batch, Data
 CONTAMINATION: Domain = AnyOf(Choice("auto"), Real(minimum=0, maximum=0.5, inclusive=(False, True)))
 
 
-class ChosenThreshold(Estimator, ABC):
-    """A threshold of scores that is chosen by labelled rows, and p-values by the scores of normal ones."""
+class OutlierDetector(OutlierMixin, Estimator, ABC):  # type: ignore[misc]  # untyped mixin
+    """Scores of rows, low where a row is unusual, and the threshold below which it is an anomaly.
 
+    The threshold may be chosen by labelled rows; p-values compare with the scores of normal ones.
+    """
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "offset_": "offset_ : float\n    Threshold epsilon: rows whose score is below are anomalies.",
+        "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
+        "decision_function_returns": "array of shape (n_samples,)",
+        "p_values_X": "X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)",
+    }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("offset_",)
+
+    n_jobs: int | None
     offset_: float
     calibration_scores_: np.ndarray
     f1_: float
@@ -51,15 +63,10 @@ class ChosenThreshold(Estimator, ABC):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
             True or 1 for anomalies and False or 0 for normal rows, or scikit-learn's -1 and 1: `offset_` becomes the
             threshold of the largest F1, and `f1_`, `precision_` and `recall_` are set. Without labels all rows are
             taken as normal, and the threshold stays.
-
-        Returns
-        -------
-        self
         """
         scores = _in_memory(self.score_samples(X))
         if y is None:
@@ -91,7 +98,6 @@ class ChosenThreshold(Estimator, ABC):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
         fdr : float, default=0.1
             Expected share of normal rows among those reported.
 
@@ -107,27 +113,10 @@ class ChosenThreshold(Estimator, ABC):
         found = f1_threshold(scores, anomaly, weight)
         self.offset_, self.f1_, self.precision_, self.recall_ = found.offset, found.f1, found.precision, found.recall
 
-
-class OutlierDetector(OutlierMixin, ChosenThreshold):  # type: ignore[misc]  # untyped mixin
-    """Scores of rows, low where a row is unusual, and the threshold below which it is an anomaly."""
-
-    _docs: ClassVar[Mapping[str, str]] = {
-        "offset_": "offset_ : float\n    Threshold epsilon: rows whose score is below are anomalies.",
-        "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
-    }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("offset_",)
-
-    n_jobs: int | None
-
     # ------------------------------------------------------------------------------------------- use of the threshold
 
     def decision_function(self, X: Any) -> Any:
-        """The score less the threshold: negative for anomalies.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The score less the threshold: negative for anomalies."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> Any:

@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeVar, Unpack
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import OutlierMixin
 from sklearn.utils.metaestimators import available_if
 
-from epicycle.anomaly._detector import CONTAMINATION, ChosenThreshold
+from epicycle.anomaly._detector import CONTAMINATION, OutlierDetector
 from epicycle.anomaly._threshold import share_threshold
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._memory import require_memory
@@ -23,6 +21,7 @@ from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.neighbors._base import K, KNeighborsSearch
 from epicycle.spatial._options import SEARCH_PARAMETERS, SearchArguments
+from epicycle.stats._class_scatter import dense_rows
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Added to mean reaches: more than k equal rows have reaches of zero (scikit-learn's constant).
@@ -55,7 +54,7 @@ def _with_novelty(wanted: bool) -> Callable[[F], F]:
     return decorate
 
 
-class LocalOutlierFactor(OutlierMixin, ChosenThreshold, KNeighborsSearch):  # type: ignore[misc]  # untyped mixin
+class LocalOutlierFactor(OutlierDetector, KNeighborsSearch):
     r"""Local outlier factor: rows in places that are less dense than those of their neighbours.
 
     .. math:: \mathrm{LOF}(x) = \frac1k \sum_{o \in N_k(x)} \frac{\mathrm{lrd}(o)}{\mathrm{lrd}(x)}, \qquad
@@ -206,18 +205,13 @@ class LocalOutlierFactor(OutlierMixin, ChosenThreshold, KNeighborsSearch):  # ty
 
     @_with_novelty(True)
     def decision_function(self, X: Any) -> np.ndarray:
-        """-LOF of new rows less the threshold: negative for anomalies.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """-LOF of new rows less the threshold: negative for anomalies."""
         scores = self.score_samples(X)
         return np.asarray(scores - np.asarray(self.offset_, dtype=scores.dtype))
 
-    calibrate = _with_novelty(True)(ChosenThreshold.calibrate)
-    p_values = _with_novelty(True)(ChosenThreshold.p_values)
-    detect = _with_novelty(True)(ChosenThreshold.detect)
+    calibrate = _with_novelty(True)(OutlierDetector.calibrate)
+    p_values = _with_novelty(True)(OutlierDetector.p_values)
+    detect = _with_novelty(True)(OutlierDetector.detect)
 
     @_with_novelty(True)
     def explain(self, X: Any) -> np.ndarray:
@@ -241,7 +235,9 @@ class LocalOutlierFactor(OutlierMixin, ChosenThreshold, KNeighborsSearch):  # ty
         step = max(_DIFFERENCES // (k * p), 1)
         for i in range(0, n, step):
             part = slice(i, i + step)
-            out[part] = factors[part, None] * _shares(_dense(Q[part]), _dense(self.X_fit_[rows[part].ravel()]), power)
+            out[part] = factors[part, None] * _shares(
+                dense_rows(Q[part]), dense_rows(self.X_fit_[rows[part].ravel()]), power
+            )
         return out
 
     def _power(self) -> float:
@@ -256,10 +252,6 @@ class LocalOutlierFactor(OutlierMixin, ChosenThreshold, KNeighborsSearch):  # ty
                 f"metric={self.metric!r}: its distances are no sums over features, as explain needs them"
             )
         return float(power)
-
-
-def _dense(X: Any) -> np.ndarray:
-    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
 def _shares(Q: np.ndarray, near: np.ndarray, power: float) -> np.ndarray:

@@ -21,7 +21,7 @@ from epicycle.automl.diagnosis._learning_curve import affordable_plan, judged_cu
 from epicycle.automl.diagnosis._surrogate import surrogate_tree
 from epicycle.automl.tables._table_encoder import is_feature
 from epicycle.automl.tables._table_model import TableModel, with_categories
-from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleError, EpicycleWarning
+from epicycle.core._exceptions import DataError, EpicycleError
 from epicycle.core._random import stream
 from epicycle.diagnose import ablation, optimizer_or_objective, slices, threshold_of_scores
 from epicycle.report._finding import Finding
@@ -102,9 +102,7 @@ class Diagnoses:
         self.report_stage(slot.replace("_", " "))
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                warnings.simplefilter("ignore", EpicycleWarning)
-                warnings.simplefilter("ignore", UserWarning)
+                warnings.simplefilter("ignore", UserWarning)  # also those of this package
                 with time_limit(max(share * self.budget.left(0.5 * self.keep), 0.1)):
                     found = work(rows)
         except OutOfTimeError:

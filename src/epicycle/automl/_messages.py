@@ -7,11 +7,14 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from epicycle.core._exceptions import ParameterTypeError
+from epicycle.core._exceptions import EpicycleWarning, ParameterTypeError
+from epicycle.core._settings import config
 
 #: Seconds between two drawings of the status line, which shows the time that is left.
 _REDRAWN_EVERY = 0.5
@@ -92,6 +95,18 @@ class Messages:
     def close(self) -> None:
         if self._status is not None:
             self._status.close()
+
+
+@contextmanager
+def telling(progress: Any, seconds: float, n_jobs: int | None) -> Iterator[Messages]:
+    """Messages of a command on a table, whose result says what warnings of its fits would."""
+    messages = Messages(progress, seconds)
+    try:
+        with config(on_nonconvergence="ignore", n_jobs=n_jobs), warnings.catch_warnings():
+            warnings.simplefilter("ignore", EpicycleWarning)
+            yield messages
+    finally:
+        messages.close()
 
 
 class StatusLine:

@@ -36,6 +36,10 @@ def check_folder(directory: str | os.PathLike[str]) -> Path:
 
 #: Entries of docstrings that the commands on tables share.
 TABLE_DOCS: Mapping[str, str] = {
+    "data": "data : str, path, list of paths or frame\n    As for :func:`train`.",
+    "test": "test : str, path or frame, optional\n    A separate test set.",
+    "test_size": "test_size : float, default={default}\n"
+    "    Share of the rows for the test set where `test` is not given.",
     "header": "header : bool, default={default}\n"
     "    Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...",
     "drop": "drop : list of str, optional\n    Columns to leave out.",

@@ -18,13 +18,7 @@ from epicycle.automl._parts import read_parts
 from epicycle.automl._search_state import SearchState
 from epicycle.automl._training_run import TrainingRun
 from epicycle.core._docs import documented
-from epicycle.core._exceptions import (
-    ConvergenceWarning,
-    EpicycleError,
-    EpicycleWarning,
-    ParameterError,
-    ParameterTypeError,
-)
+from epicycle.core._exceptions import EpicycleError, EpicycleWarning, ParameterError, ParameterTypeError
 from epicycle.core._settings import config
 
 
@@ -79,10 +73,6 @@ def train(
         Metric that ranks the candidates: "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1",
         "f1_macro", "log_loss", "brier", "r2", "rmse", "mse", "mae", "mape", "poisson", or a scorer of scikit-learn. By
         default accuracy (the area under the ROC curve, or the log loss, where classes are imbalanced) or R2.
-    test : str, path or frame, optional
-        A separate test set.
-    test_size : float, default=0.2
-        Share of the rows for the test set where `test` is not given.
     groups, weight : str, optional
         Columns of groups, which are never split between training and test rows, and of sample weights.
     order : str, optional
@@ -163,7 +153,6 @@ def train(
 def quiet() -> Iterator[None]:
     """Keep the warnings of candidates to the leaderboard."""
     with config(on_nonconvergence="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", EpicycleWarning)
         # What scikit-learn says of a fold, such as that it lacks a class, is not about the user's code.
         warnings.filterwarnings("ignore", module=r"sklearn\.")

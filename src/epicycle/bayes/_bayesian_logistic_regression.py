@@ -90,8 +90,6 @@ class BayesianLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mi
         The distance of F from its minimum; of the bound, by how much a turn would raise it, relative; of draws, R-hat.
     history_ : History
         F at every step, for "variational" the negative bound, which never rises, for draws F at some of them.
-    n_iter_ : int
-    converged_ : bool
 
     See Also
     --------

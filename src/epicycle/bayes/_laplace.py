@@ -87,10 +87,6 @@ def laplace(
     max_iter : int, default=1000
         Steps of the search.
 
-    Returns
-    -------
-    LaplaceApproximation
-
     Examples
     --------
     A rate with 3 events in 2 hours, and a gamma prior: on the scale of log rates nearly normal.

@@ -47,7 +47,6 @@ class BayesianRegression(RegressorMixin, Estimator, ABC):  # type: ignore[misc] 
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, scan or Dask collection of shape (n_samples, n_features)
         return_std : bool, default=False
             Whether to return the standard deviation of a new y, noise included.
         return_interval : bool, default=False

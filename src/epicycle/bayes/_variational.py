@@ -126,10 +126,6 @@ def variational(
         approximation still crosses the density, and k-hat is too large.
     random_state : int, Generator, RandomState or None, default=None
 
-    Returns
-    -------
-    VariationalApproximation
-
     Examples
     --------
     >>> import numpy as np

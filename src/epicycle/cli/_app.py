@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from epicycle.cli._model_commands import models
-from epicycle.cli._options import Data, Drop, Jobs, Json, Models, NoHeader, Order, Pdf, Seed, names_of
+from epicycle.cli._options import Data, Drop, Jobs, Json, Models, NoHeader, Order, Pdf, Seed, folder, names_of
 
 OK, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 2, 128 + 2, 128 + 13
 
@@ -103,10 +103,7 @@ def _train(
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME in this folder."),
-    ] = None,
+    out: Annotated[Path | None, folder("NAME")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the files of a run that --out holds.")] = False,
     resume: Annotated[
         Path | None,
@@ -165,10 +162,7 @@ def _cluster(
     models: Models = None,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-clusters in this folder."),
-    ] = None,
+    out: Annotated[Path | None, folder("NAME-clusters")] = None,
     json: Json = False,
 ) -> None:
     """Find clusters in a table: check the columns, try methods and numbers of clusters, test them against chance.
@@ -204,10 +198,7 @@ def _anomalies(
     drop: Drop = None,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-anomalies in this folder."),
-    ] = None,
+    out: Annotated[Path | None, folder("NAME-anomalies")] = None,
     json: Json = False,
 ) -> None:
     """Find rows that are unlike the others: compare detectors, rank the rows, say what makes each unusual.
@@ -251,10 +242,7 @@ def _effect(
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Changed data sets for each refutation.")] = 10,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-effect in this folder."),
-    ] = None,
+    out: Annotated[Path | None, folder("NAME-effect")] = None,
     json: Json = False,
 ) -> None:
     """Estimate the effect of a treatment: identification, overlap, balance, several estimates, sensitivity, doubts.
@@ -297,10 +285,7 @@ def _plan(
     tol: Annotated[float, typer.Option("--tol", help="Loss of the policy, relative to the largest value.")] = 1e-8,
     seed: Seed = 0,  # noqa: ARG001 - every command takes it
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-plan in this folder."),
-    ] = None,
+    out: Annotated[Path | None, folder("NAME-plan")] = None,
     json: Json = False,
 ) -> None:
     """Plan in a decision process: solve it, print policy and values with their certificate.
@@ -339,10 +324,7 @@ def _play(
     max_steps: Annotated[
         int | None, typer.Option("--max-steps", min=1, help="Of an episode of the evaluation; by default 10000.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-ENV-play in this folder."),
-    ] = None,
+    out: Annotated[Path | None, folder("ENV-play")] = None,
     engine: Annotated[
         str | None, typer.Option("--engine", help="Of a game: mcts (the default), minimax, or a file.")
     ] = None,
@@ -409,12 +391,7 @@ def _recommend(
     no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Where to write; by default epicycle-NAME-recommendations in this folder."
-        ),
-    ] = None,
+    out: Annotated[Path | None, folder("NAME-recommendations")] = None,
     json: Json = False,
 ) -> None:
     """Recommend items to users: choose a model of the ratings, test it on the last of them, write lists for all.
@@ -456,10 +433,7 @@ def _topics(
     no_header: NoHeader = False,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; by default epicycle-NAME-topics in this folder."),
-    ] = None,
+    out: Annotated[Path | None, folder("NAME-topics")] = None,
     json: Json = False,
 ) -> None:
     """Find the topics of texts: their number by held-out words, their words, sizes, documents and shares over time.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,6 +38,11 @@ Models = Annotated[
 ]
 Pdf = Annotated[bool, typer.Option("--pdf", help="Print the report to report.pdf too, by Chromium or Chrome.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL.epi", help="A file that train or save() wrote.")]
+
+
+def folder(name: str) -> Any:
+    """The option of a command that writes a folder, by default that of the name."""
+    return typer.Option("--out", metavar="DIR", help=f"Where to write; by default epicycle-{name} in this folder.")
 
 
 def names_of(models: str | None) -> list[str] | None:

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from scipy.stats import poisson
 
 from epicycle.control.mdp._mdp import MDP
-from epicycle.control.pomdp._worlds import machine_maintenance, noisy_grid, random_pomdp, tiger
+from epicycle.control.pomdp._worlds import WORLD_DOCS, machine_maintenance, noisy_grid, random_pomdp, tiger
 from epicycle.core._checks import count, number
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import Seed, stream
 
@@ -34,6 +35,7 @@ MOVES = {"N": (-1, 0), "E": (0, 1), "S": (1, 0), "W": (0, -1)}
 _TURNS = {"N": "EW", "E": "SN", "S": "WE", "W": "NS"}  # to the right and to the left
 
 
+@documented(WORLD_DOCS)
 def grid_world(
     text: str,
     *,
@@ -56,8 +58,6 @@ def grid_world(
     slip : float, default=0.2
         Probability of going to the right or to the left of the chosen direction, half of it each. A step into a wall
         or over the edge stays.
-    discount : float, default=0.99
-        Discount.
 
     Returns
     -------
@@ -98,19 +98,14 @@ def grid_world(
     return MDP(matrices, R, discount, terminal=ends, states=list(cells), actions=list(MOVES))
 
 
+@documented(WORLD_DOCS)
 def russell_norvig_grid(discount: float = 0.99, step_reward: float = -0.02) -> MDP:
     """Grid of 4 x 3 cells of the textbooks: +1 in one corner, -1 below it, a wall in the middle.
 
     Parameters
     ----------
-    discount : float, default=0.99
-        Discount.
     step_reward : float, default=-0.02
         Reward of the other cells.
-
-    Returns
-    -------
-    MDP
 
     Examples
     --------
@@ -185,6 +180,7 @@ def gambler(goal: int = 100, p_heads: float = 0.4) -> MDP:
     return MDP.from_function(step, range(goal + 1), stakes, discount=1.0)
 
 
+@documented(WORLD_DOCS)
 def car_rental(
     max_cars: int = 20,
     max_moved: int = 5,
@@ -207,8 +203,6 @@ def car_rental(
         Means of a day at the two places.
     rent, cost : float
         Reward of a rented car, cost of a moved one.
-    discount : float, default=0.9
-        Discount.
 
     Returns
     -------
@@ -254,6 +248,7 @@ def car_rental(
     return MDP(matrices, R, discount, states=evening, actions=list(range(-moved, moved + 1)))
 
 
+@documented(WORLD_DOCS)
 def inventory(
     capacity: int = 50,
     *,
@@ -276,8 +271,6 @@ def inventory(
         Price of a sold piece, cost of an ordered one.
     order_cost, holding_cost : float
         Cost of an order, and of keeping a piece for a night.
-    discount : float, default=0.97
-        Discount.
 
     Returns
     -------
@@ -303,6 +296,7 @@ def inventory(
     return MDP.from_function(step, range(n + 1), lambda s: range(n - s + 1), discount=discount)
 
 
+@documented(WORLD_DOCS)
 def river_swim(n_states: int = 6, *, discount: float = 0.95) -> MDP:
     """River with a small reward at its mouth and a large one at its spring, against the current (Strehl and Littman).
 
@@ -313,8 +307,6 @@ def river_swim(n_states: int = 6, *, discount: float = 0.95) -> MDP:
     ----------
     n_states : int, default=6
         Places along the river.
-    discount : float, default=0.95
-        Discount.
 
     Returns
     -------
@@ -367,6 +359,7 @@ def random_walk(n_states: int = 5, *, discount: float = 1.0) -> MDP:
     return MDP(P, R, discount, terminal=[0, n + 1])
 
 
+@documented(WORLD_DOCS)
 def random_mdp(
     n_states: int, n_actions: int, *, n_successors: int = 10, discount: float = 0.95, random_state: Seed = None
 ) -> MDP:
@@ -378,10 +371,6 @@ def random_mdp(
         Sizes.
     n_successors : int, default=10
         Number of draws of states that follow an action.
-    discount : float, default=0.95
-        Discount.
-    random_state : int, Generator, RandomState or None
-        Seed.
 
     Returns
     -------

@@ -45,6 +45,9 @@ SHARED_DOCS: dict[str, str] = {
     "tol": "tol : float, default={default}\n"
     "    Tolerance of the certificate: the fit ends when its value is at most `tol`.",
     "max_iter": "max_iter : int, default={default}\n    Maximum number of iterations.",
+    "copy": "copy : bool, default={default}\n    Accepted for compatibility; X is never written to.",
+    "copy_x": "copy_x : bool, default={default}\n    Accepted for compatibility; X is never written to.",
+    "n_init": "n_init : int, default={default}\n    Number of starts, of which the best is kept.",
     "n_jobs": "n_jobs : int, optional\n"
     "    Number of threads; None chooses by the size of the work. The result does not depend on it.",
     "warm_start": "warm_start : bool, default={default}\n"
@@ -70,7 +73,12 @@ _DOCS_BY_KIND: dict[type, dict[str, str]] = {
     RegressorMixin: {"fit_y": "%(y)s"},
     OutlierMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "score_samples_returns": _OF_ROWS},
     DensityMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "score_samples_returns": _OF_ROWS},
-    ClusterMixin: {**_UNSUPERVISED, "predict_returns": _OF_ROWS, "fit_predict_returns": _OF_ROWS},
+    ClusterMixin: {
+        **_UNSUPERVISED,
+        "n_clusters": "n_clusters : int, default={default}\n    k.",
+        "predict_returns": _OF_ROWS,
+        "fit_predict_returns": _OF_ROWS,
+    },
     TransformerMixin: _UNSUPERVISED,
 }
 

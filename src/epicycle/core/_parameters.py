@@ -230,6 +230,8 @@ class RandomState(AnyOf):
 SHARED_PARAMETERS: dict[str, Domain] = {
     "fit_intercept": Boolean(),
     "max_iter": Integer(minimum=1),
+    "n_clusters": Integer(minimum=1),
+    "n_init": Integer(minimum=1),
     "n_jobs": NoneOr(AnyOf(Integer(minimum=1), Integer(maximum=-1))),  # 0 threads have no meaning
     "random_state": RandomState(),
     "tol": Real(minimum=0, inclusive=False),  # 0 cannot be reached in floating point

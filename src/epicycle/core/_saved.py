@@ -1,4 +1,4 @@
-"""`Saved`: a fitted object that is no estimator and can be written to a file."""
+"""`Saved`: a fitted object that is no `Estimator` and can be written to a file."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
 from epicycle.core._checks import require_columns
@@ -16,11 +15,16 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Batch, Data, as_data
+from epicycle.decomposition._components import ComponentsOut
 from epicycle.decomposition._models import LOG_2PI, row_densities, row_factors
 
 
 class FactorDensity(Estimator):
     """The normal density of factor models."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        f"get_{matrix}_returns": "ndarray of shape (n_features, n_features)" for matrix in ("covariance", "precision")
+    }
 
     @abstractmethod
     def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,22 +54,12 @@ class FactorDensity(Estimator):
         return float(value / weight)
 
     def get_covariance(self) -> np.ndarray:
-        """The covariance of the model: that of the loadings with the noise on the diagonal.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-        """
+        """The covariance of the model: that of the loadings with the noise on the diagonal."""
         _, W, noise = self._model(singular=True)
         return np.asarray(W.T @ W + np.diag(noise))
 
     def get_precision(self) -> np.ndarray:
-        """The inverse of the covariance of the model.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-        """
+        """The inverse of the covariance of the model."""
         _, W, noise = self._model()
         scaled = W / noise
         inner = np.linalg.solve(np.eye(len(W)) + scaled @ W.T, scaled)
@@ -91,12 +85,9 @@ class FactorDensity(Estimator):
         return np.asarray(mean + Z @ W + rng.standard_normal((int(n_samples), len(mean))) * np.sqrt(noise))
 
 
-class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDensity):  # type: ignore[misc]  # untyped
+class LatentFactors(ComponentsOut, FactorDensity):
     """Base of the factor models."""
 
-    _takes_sparse = True
-
-    components_: np.ndarray
     mean_: np.ndarray
     noise_variance_: Any
     log_likelihood_: float
@@ -128,12 +119,7 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDen
     # ------------------------------------------------------------------------------------------- use of a fit
 
     def transform(self, X: Any) -> Any:
-        """The expectations of the factors, given the rows; of a row with missing entries given the others.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """The expectations of the factors, given the rows; of a row with missing entries given the others."""
         data = self._predict_data(X, missing=True)
         W, C = self._uncorrelated()
         return engine.map(_factors_of_batch, data, self.mean_, W, self._noise(), C)
@@ -149,10 +135,6 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDen
         ----------
         X : array-like of shape (n_samples, n_components)
             Factors.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
         Z = require_columns(np.asarray(X, dtype=np.float64), len(self.components_), "factor")
@@ -161,10 +143,6 @@ class LatentFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FactorDen
     def _model(self, *, singular: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._check_fitted()
         return self.mean_, self._uncorrelated()[0], self._noise()
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
 
 
 def _require_no_infinity(X: np.ndarray) -> np.ndarray:

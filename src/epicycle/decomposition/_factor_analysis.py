@@ -36,8 +36,6 @@ class FactorAnalysis(LatentFactors):
         Number of factors; default: one for each feature.
     tol : float, default=1e-2
         Ends when two steps in a row raise the log-likelihood of all rows by at most `tol` each.
-    copy : bool, default=True
-        Accepted for compatibility; X is never written to.
     noise_variance_init : array-like of shape (n_features,), optional
         First noise variances; default: half the variances of the columns.
     svd_method : {"randomized", "lapack"}, default="randomized"

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
 from epicycle.core._plot_style import Axes, ink, styled
 from epicycle.core._random import seed_of
@@ -60,8 +59,7 @@ class Ablation(Finding):
         return ax
 
 
-@in_catalogue("diagnose", "J6", certificate="standard errors")
-@documented(CROSS_VALIDATION_DOCS)
+@in_catalogue("diagnose", "J6", certificate="standard errors", docs=CROSS_VALIDATION_DOCS)
 def ablation(
     model: Any,
     X: Any,

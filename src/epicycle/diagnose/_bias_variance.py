@@ -16,7 +16,6 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from epicycle.core._checks import number
-from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.core._plot_style import Axes, styled
 from epicycle.core._random import seed_of
@@ -118,8 +117,7 @@ class BiasVariance(Finding):
         return ax
 
 
-@in_catalogue("diagnose", "J4", certificate="standard errors")
-@documented(CROSS_VALIDATION_DOCS)
+@in_catalogue("diagnose", "J4", certificate="standard errors", docs=CROSS_VALIDATION_DOCS)
 def bias_variance(
     model: Any,
     X: Any,

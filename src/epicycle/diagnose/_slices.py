@@ -17,7 +17,6 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
 from epicycle.core._checks import count, open_unit, optional_import
-from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, ink, short, styled
 from epicycle.core._random import seed_of, stream
@@ -106,8 +105,7 @@ class Slices(Finding):
         return ax
 
 
-@in_catalogue("diagnose", "J6", certificate="intervals for all slices at once")
-@documented(CROSS_VALIDATION_DOCS)
+@in_catalogue("diagnose", "J6", certificate="intervals for all slices at once", docs=CROSS_VALIDATION_DOCS)
 def slices(
     model: Any,
     X: Any,

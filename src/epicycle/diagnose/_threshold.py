@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 from epicycle.core._plot_style import COLOURS, Axes, axes_of, styled
 from epicycle.core._random import seed_of
@@ -127,8 +126,7 @@ class Threshold(Finding):
         return ax
 
 
-@in_catalogue("diagnose", "J7", certificate="standard errors")
-@documented(CROSS_VALIDATION_DOCS)
+@in_catalogue("diagnose", "J7", certificate="standard errors", docs=CROSS_VALIDATION_DOCS)
 def threshold(
     model: Any,
     X: Any,
@@ -216,8 +214,7 @@ def threshold(
     return _chosen(scores[seen], rows.y[seen] == positive, weight, fold[seen], criterion, default, **labels)
 
 
-@in_catalogue("diagnose", "J7", certificate="standard errors")
-@documented(CROSS_VALIDATION_DOCS)
+@in_catalogue("diagnose", "J7", certificate="standard errors", docs=CROSS_VALIDATION_DOCS)
 def threshold_of_scores(
     scores: Any,
     y: Any,

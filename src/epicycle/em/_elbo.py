@@ -29,10 +29,6 @@ def elbo(log_joint: Any, q: Any, sample_weight: Any = None) -> float:
     sample_weight : array-like of shape (n,), optional
         v; a row of weight v counts as v rows.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> import numpy as np

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import Boolean, Domain, InstanceOf, Integer, Real
+from epicycle.core._parameters import Boolean, Domain, InstanceOf, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import Estimator, fitting, stores_arguments
@@ -31,8 +31,6 @@ class ExpectationMaximization(Estimator):
         Steps and starts.
     start : parameters of the model, optional
         Where to begin; by default ``model.start`` draws `n_init` starts.
-    n_init : int, default=1
-        Number of starts, of which the best is kept.
     tol : float, default=1e-6
         Ends when two EM steps in a row raise the mean log-likelihood by at most `tol` each.
     accelerate : bool, default=False
@@ -75,7 +73,6 @@ class ExpectationMaximization(Estimator):
     _docs: ClassVar[Mapping[str, str]] = {"fit_y": "%(ignored)s", "score_y": "%(ignored)s"}
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "model": InstanceOf(LatentModel),
-        "n_init": Integer(minimum=1),
         "tol": Real(minimum=0),
         "accelerate": Boolean(),
     }

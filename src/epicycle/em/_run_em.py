@@ -97,10 +97,6 @@ def run_em(
     columns : mapping of str to float, optional
         Further columns of the history.
 
-    Returns
-    -------
-    EMSolution
-
     Raises
     ------
     ConvergenceError

@@ -65,8 +65,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         attributes. What is not given starts from k-means.
     algorithm : {"viterbi", "map"}, default="viterbi"
         What `predict` returns: the most probable path, or the most probable state of every row.
-    n_init : int, default=1
-        Number of starts, of which the best is kept.
     tol : float, default=1e-6
         Ends when two steps in a row raise the mean log-likelihood of a row by at most `tol` each.
     accelerate : bool, default=False
@@ -123,7 +121,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):  # type: ignore[misc]  # untyp
         "transmat_init": NoneOr(ArrayLike()),
         "emission_init": NoneOr(InstanceOf(Mapping)),
         "algorithm": Choice("viterbi", "map"),
-        "n_init": Integer(minimum=1),
         "tol": Real(minimum=0),
         "accelerate": Boolean(),
     }

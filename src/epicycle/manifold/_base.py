@@ -35,8 +35,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[mis
     """Base of methods that give every row a place in few dimensions, `embedding_`."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        "n_components": "n_components : int, default={default}\n    Number of coordinates.",
         "fit_y": "%(ignored)s",
         "fit_transform_y": "%(ignored)s",
+        "fit_transform_returns": "array of shape (n_samples, n_components)",
+        "transform_returns": "ndarray of shape (n_samples, n_components)",
         "quality": """trustworthiness_ : float
     How far neighbours in the embedding are neighbours in X, 1 at best: :func:`~epicycle.metrics.trustworthiness`
     with five neighbours, from a sample of the rows where there are many (`quality_rows_`).
@@ -56,12 +59,7 @@ quality_rows_ : int
     quality_rows_: int
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit to rows X, and return their places.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """Fit to rows X, and return their places."""
         return self.fit(X).embedding_
 
     @property

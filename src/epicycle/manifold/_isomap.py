@@ -53,8 +53,6 @@ class Isomap(TransformerMixin, Embedding):  # type: ignore[misc]  # untyped mixi
         Neighbours of each row; None where `radius` is given.
     radius : float, optional
         Distance up to which rows are neighbours, in the place of `n_neighbors`.
-    n_components : int, default=2
-        Number of coordinates.
     eigen_solver : {"auto", "arpack", "dense"}, default="auto"
         As in :class:`KernelPCA`.
     tol : float, default=0
@@ -257,12 +255,7 @@ class Isomap(TransformerMixin, Embedding):  # type: ignore[misc]  # untyped mixi
     # ------------------------------------------------------------------------------------------- new rows
 
     def transform(self, X: Any) -> np.ndarray:
-        """Places of new rows, by their shortest paths through their neighbours.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Places of new rows, by their shortest paths through their neighbours."""
         data = self._predict_data(X.copy() if sp.issparse(X) else X, missing=takes_missing(self.metric))
         if not isinstance(data, ArrayData):
             raise DataError("X: rows have to be in memory; collect them first")

@@ -193,12 +193,7 @@ class LocallyLinearEmbedding(TransformerMixin, Embedding):  # type: ignore[misc]
             raise ParameterError(f"n_neighbors={k}: {self.method} LLE requires n_neighbors >= n_components={d}")
 
     def transform(self, X: Any) -> np.ndarray:
-        """Places of new rows: means of those of their neighbours, with the weights that give the rows best.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Places of new rows: means of those of their neighbours, with the weights that give the rows best."""
         data = self._predict_data(X)
         if not isinstance(data, ArrayData):
             raise DataError("X: rows have to be in memory; collect them first")

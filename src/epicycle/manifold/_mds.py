@@ -41,8 +41,6 @@ class MDS(Embedding):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of coordinates.
     metric_mds : bool, default=True
         Whether sizes of dissimilarities count, or their order alone. Ties get one target; pairs of dissimilarity zero
         are kept out of the order, with the target zero.
@@ -99,7 +97,6 @@ class MDS(Embedding):
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "n_components": Integer(minimum=1),
         "metric_mds": Boolean(),
-        "n_init": Integer(minimum=1),
         "init": Choice("classical_mds", "random"),
         "eps": Real(minimum=0),
         "dissimilarity": Choice("deprecated", "euclidean", "precomputed"),
@@ -137,12 +134,7 @@ class MDS(Embedding):
         return tags
 
     def fit_transform(self, X: Any, y: Any = None, init: Any = None, weights: Any = None) -> Any:
-        """Fit to rows X, and return their places.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """Fit to rows X, and return their places."""
         return self.fit(X, init=init, weights=weights).embedding_
 
     @fitting

@@ -71,12 +71,6 @@ class NeighborEmbedding(NeighborEmbeddingBase):
         start close together, and 1 otherwise.
     learning_rate : float or "auto", default="auto"
         Length of a step along the gradient; "auto" is n / 4 over the largest factor of the attraction.
-    max_iter : int, default=750
-        Maximum number of iterations.
-    n_iter_without_progress : int, default=300
-        Iterations without a lower objective after which the descent ends; it is looked at every 50 iterations.
-    min_grad_norm : float, default=1e-7
-        Norm of the gradient at which the descent ends.
 
     Attributes
     ----------
@@ -106,7 +100,6 @@ class NeighborEmbedding(NeighborEmbeddingBase):
         "n_neighbors": Integer(minimum=1),
         "negative_sample_rate": Real(minimum=0, maximum=1e6, inclusive=(False, True)),
         "early_exaggeration": AnyOf(Choice("auto"), Real(minimum=1, maximum=1e6)),
-        "n_iter_without_progress": Integer(minimum=-1),
     }
 
     attraction: str
@@ -114,7 +107,6 @@ class NeighborEmbedding(NeighborEmbeddingBase):
     exaggeration: float
     n_neighbors: int
     negative_sample_rate: float
-    n_iter_without_progress: int
     objective_: float
 
     @stores_arguments

@@ -49,14 +49,16 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
     _docs: ClassVar[Mapping[str, str]] = {
         "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)\n"
         '    With metric="precomputed" distances of shape (n_samples, n_samples).',
-        "fit_y": "%(ignored)s",
-        "n_components": "n_components : int, default={default}\n    Number of coordinates.",
         "perplexity": """perplexity : float, default={default}
     Effective number of neighbours: the exponential of the entropy of :math:`p_{j|i}`. Less than the number of rows.""",
         "early_exaggeration": """early_exaggeration : float, default={default}
     Factor of the attraction in the first 250 iterations, in which clusters form and find their places.""",
         "learning_rate": """learning_rate : float or "auto", default={default}
     Length of a step along the gradient.""",
+        "n_iter_without_progress": """n_iter_without_progress : int, default={default}
+    Iterations without a lower objective after which the descent ends; it is looked at every 50 iterations.""",
+        "min_grad_norm": """min_grad_norm : float, default=1e-7
+    Norm of the gradient at which the descent ends.""",
         "metric": """metric : str or callable, default={default}
     "euclidean", or any other metric of :class:`NearestNeighbors`; "precomputed" for which X holds distances, and a
     sparse X those of the neighbours.""",
@@ -86,6 +88,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         "init": AnyOf(Choice("pca", "random"), ArrayLike()),
         "method": Choice("auto", "fft", "barnes_hut", "exact"),
         "angle": Real(minimum=0, maximum=1),
+        "n_iter_without_progress": Integer(minimum=-1),
         "min_grad_norm": Real(minimum=0),
     }
     _card: ClassVar[MethodCard] = MethodCard(
@@ -107,6 +110,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
     method: str
     angle: float
     max_iter: int
+    n_iter_without_progress: int
     min_grad_norm: float
     random_state: Any
     n_jobs: int | None
@@ -200,12 +204,7 @@ class NeighborEmbeddingBase(TransformerMixin, Embedding):  # type: ignore[misc] 
         self._conclude(Solution(x, descent.value, history, balance, descent.iteration, reason, state=state))
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit to rows X, and return their places.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """Fit to rows X, and return their places."""
         return self.fit(X).embedding_
 
     def _finish(self, value: float) -> None:

@@ -81,8 +81,7 @@ class SNE(Embedding):
     """
 
     _docs: ClassVar[Mapping[str, str]] = {
-        name: NeighborEmbeddingBase._docs[name]
-        for name in ("X", "n_components", "perplexity", "metric", "metric_params", "init")
+        name: NeighborEmbeddingBase._docs[name] for name in ("X", "perplexity", "metric", "metric_params", "init")
     }
     _parameters: ClassVar[Mapping[str, Domain]] = {
         name: NeighborEmbeddingBase._parameters[name]

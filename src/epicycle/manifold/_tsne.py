@@ -7,13 +7,11 @@ With K(d) = (1 + d^2 / nu)^(-(nu + 1) / 2) and Z its sum over all pairs, the gra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Domain, Integer
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.manifold._neighbor_embedding_base import NeighborEmbeddingBase
 from epicycle.manifold._tsne_affinities import Affinities, Search, conditional, gaussian, neighbor_count
@@ -37,10 +35,6 @@ class TSNE(NeighborEmbeddingBase):
     learning_rate : float or "auto", default="auto"
         Length of a step along the gradient; "auto" is n / (4 early_exaggeration), at least 50, and n / 8 for fewer than
         400 rows, which longer steps would only shake.
-    n_iter_without_progress : int, default=300
-        Iterations without a lower objective after which the descent ends; it is looked at every 50 iterations.
-    min_grad_norm : float, default=1e-7
-        Norm of the gradient at which the descent ends.
 
     Attributes
     ----------
@@ -63,12 +57,6 @@ class TSNE(NeighborEmbeddingBase):
     (3, 2)
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NeighborEmbeddingBase._parameters,
-        "n_iter_without_progress": Integer(minimum=-1),
-    }
-
-    n_iter_without_progress: int
     kl_divergence_: float
 
     @stores_arguments

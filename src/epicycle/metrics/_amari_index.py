@@ -26,10 +26,6 @@ def amari_index(unmixing: Any, mixing: Any) -> float:
     mixing : array-like of shape (n_features, k)
         A with x = A s.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> import numpy as np

@@ -54,7 +54,6 @@ class Mixture(DensityMixin, Estimator):  # type: ignore[misc]  # untyped
         "n_components": Integer(minimum=1),
         "tol": Real(minimum=0),
         "max_iter": Integer(minimum=0),
-        "n_init": Integer(minimum=1),
         "init_params": Choice(*_starts.METHODS),
         "accelerate": Boolean(),
     }

@@ -20,16 +20,14 @@ from epicycle.mixture._criteria import LikelihoodMixture
 from epicycle.mixture._linear_model import BernoulliModel, LinearModel, MultinomialModel, PoissonModel
 from epicycle.mixture._mixture_model import MixtureModel, checked_shape, checked_weights
 
-_SHARED = ("n_components", "tol", "max_iter", "n_init", "init_params", "accelerate")
 
-
-class LinearMixture(LikelihoodMixture):
+class LinearMixture(Mixture):
     """Common parts of mixtures over binary rows and counts."""
 
     #: The fitted attribute, without its underscore, that holds the table of the components.
     _values: ClassVar[str] = "probabilities"
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **{name: Mixture._parameters[name] for name in _SHARED},
+        **Mixture._parameters,
         "alpha": Real(minimum=0),
         "weights_init": NoneOr(ArrayLike()),
         "probabilities_init": NoneOr(ArrayLike()),
@@ -106,7 +104,7 @@ def _first_look(batch: Batch, model: LinearModel) -> tuple[int, float, np.ndarra
         return negative, carried, np.asarray(rows.T @ w, dtype=np.float64), float(w.sum())
 
 
-class BernoulliMixture(LinearMixture):
+class BernoulliMixture(LinearMixture, LikelihoodMixture):
     r"""A mixture of rows of independent yes-or-no entries.
 
     .. math:: p(x) = \sum_k \pi_k \prod_j p_{kj}^{x_j} (1 - p_{kj})^{1 - x_j}
@@ -173,7 +171,7 @@ def _not_binary(batch: Batch) -> tuple[int]:
     return (int(np.count_nonzero((X != 0) & (X != 1))),)
 
 
-class MultinomialMixture(LinearMixture):
+class MultinomialMixture(LinearMixture, LikelihoodMixture):
     r"""A mixture of rows of counts, such as words in documents: clusters of texts.
 
     .. math:: p(x) = \sum_k \pi_k \frac{n!}{\prod_j x_j!} \prod_j p_{kj}^{x_j}, \qquad n = \sum_j x_j
@@ -232,7 +230,7 @@ class MultinomialMixture(LinearMixture):
         return rng.multinomial(round(float(whole_counts(self.mean_total_))), p / p.sum(), size=n).astype(np.float64)
 
 
-class PoissonMixture(LinearMixture):
+class PoissonMixture(LinearMixture, LikelihoodMixture):
     r"""A mixture of rows of independent Poisson counts.
 
     .. math:: p(x) = \sum_k \pi_k \prod_j \frac{\lambda_{kj}^{x_j} e^{-\lambda_{kj}}}{x_j!}

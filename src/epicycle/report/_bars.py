@@ -133,17 +133,9 @@ def confusion(found: dict[str, Any]) -> Html | None:
         canvas.put("text", short[i], x=left - 7, y=y + cell / 2 + 4, text_anchor="end", class_="tick", title=labels[i])
         for j, value in enumerate(row):
             share = (value or 0.0) / total
-            canvas.put(
-                "rect",
-                x=left + cell * j + 0.5,
-                y=y + 0.5,
-                width=cell - 1,
-                height=cell - 1,
-                class_=f"cell {'blue' if i == j else 'vermilion'}",
-                fill_opacity=f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}",
-                title=f"{labels[i]} predicted as {labels[j]}: {whole(value)} rows, {share:.1%} of its class",
-            )
-            words = whole(value)
+            words, colour = whole(value), "blue" if i == j else "vermilion"
+            title = f"{labels[i]} predicted as {labels[j]}: {words} rows, {share:.1%} of its class"
+            canvas.cell(left + cell * j, y, cell, colour, share, title)
             if value and cell >= 7.4 * len(words) + 2:
                 dark = "value on" if share > 0.55 else "value"
                 canvas.words(left + cell * (j + 0.5), y + cell / 2 + 4.5, words, anchor="middle", class_=dark)
@@ -151,27 +143,12 @@ def confusion(found: dict[str, Any]) -> Html | None:
     for j, label in enumerate(short):
         x = left + cell * (j + 0.5)
         if upright:
-            canvas.put(
-                "text",
-                label,
-                x=x + 4,
-                y=base + 6,
-                text_anchor="end",
-                class_="tick",
-                transform=f"rotate(-90 {px(x + 4)} {px(base + 6)})",
-            )
+            canvas.words(x + 4, base + 6, label, anchor="end", class_="tick", upright=True)
         else:
             canvas.words(x, base + 16, label, anchor="middle", class_="tick")
     middle = left + cell * k / 2
     canvas.words(middle, canvas.height - 4, "predicted", anchor="middle")
-    canvas.put(
-        "text",
-        "true",
-        x=12,
-        y=8 + cell * k / 2,
-        text_anchor="middle",
-        transform=f"rotate(-90 12 {px(8 + cell * k / 2)})",
-    )
+    canvas.words(12, 8 + cell * k / 2, "true", anchor="middle", upright=True)
     right = sum(counts[i][i] or 0.0 for i in range(k))
     every = sum(v or 0.0 for row in counts for v in row)
     return figure(

@@ -8,11 +8,10 @@ from typing import Any
 from epicycle.report import _bars as bars
 from epicycle.report._markup import Child, Html, clipped, joined, more, table, tag
 from epicycle.report._plain import DASH, brief, items, mapping, number, numbers, percent, shown, text, whole
-from epicycle.report._svg import WIDTH, Canvas, figure, px
+from epicycle.report._svg import WIDTH, Canvas, figure
 
 _FIGURES, _CORRELATED, _LEVELS = 40, 14, 8
 _LISTED, _FOLDED = 100, 12
-_EXPLAINS = "Explains: the share of the target that the column explains on its own, on rows apart."
 
 
 def contents(profile: dict[str, Any]) -> str:
@@ -169,29 +168,13 @@ def correlations(record: dict[str, Any]) -> Html | None:
         y = 8 + cell * i
         canvas.put("text", short[i], x=left - 6, y=y + cell / 2 + 4, text_anchor="end", class_="tick", title=names[i])
         x_at, y_at = left + cell * (i + 0.5) + 4, 8 + cell * k + 6
-        canvas.put(
-            "text",
-            short[i],
-            x=x_at,
-            y=y_at,
-            text_anchor="end",
-            class_="tick",
-            transform=f"rotate(-90 {px(x_at)} {px(y_at)})",
-        )
+        canvas.words(x_at, y_at, short[i], anchor="end", class_="tick", upright=True)
         for j in range(k):
             value = values[i][j]
             if i == j or value is None:
                 continue
-            canvas.put(
-                "rect",
-                x=left + cell * j + 0.5,
-                y=y + 0.5,
-                width=cell - 1,
-                height=cell - 1,
-                class_=f"cell {'blue' if value > 0 else 'vermilion'}",
-                fill_opacity=f"{0.04 + 0.9 * min(abs(value), 1.0):.3f}",
-                title=f"{names[i]} and {names[j]}: {value:.2f}",
-            )
+            colour, title = "blue" if value > 0 else "vermilion", f"{names[i]} and {names[j]}: {value:.2f}"
+            canvas.cell(left + cell * j, y, cell, colour, abs(value), title)
             if cell >= 27:
                 dark = "value on" if abs(value) > 0.55 else "value"
                 canvas.words(

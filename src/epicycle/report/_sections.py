@@ -134,7 +134,6 @@ _LEADERBOARD, _SCRIPT, _SETTINGS = 15, 40_000, 40
 #: The table of a script, and its folder: a page that is passed on says nothing of the machine that it was made on.
 _TABLE = re.compile(r"^DATA = .*$", re.MULTILINE)
 _FOLDER = re.compile(r"(?<=['\"])(?:(?!::)[^'\"])*[/\\](?=[^'\"/\\]*(?:::[^'\"]*)?['\"])")
-_INTERRUPTED = "An interrupt ended the search before its time."
 
 
 def _grid(*figures: Html | None) -> Html | None:

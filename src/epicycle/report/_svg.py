@@ -101,9 +101,18 @@ class Canvas:
         inside = tag("title", title) if title else None
         self.parts.append(tag(name, inside, *children, **placed))
 
-    def words(self, x: float, y: float, what: str, *, anchor: str = "start", class_: str | None = None) -> None:
-        """Text at units x and y."""
-        self.put("text", what, x=x, y=y, text_anchor=None if anchor == "start" else anchor, class_=class_)
+    def words(
+        self, x: float, y: float, what: str, *, anchor: str = "start", class_: str | None = None, upright: bool = False
+    ) -> None:
+        """Text at units x and y; upright text is read upwards."""
+        side = None if anchor == "start" else anchor
+        turn = f"rotate(-90 {px(x)} {px(y)})" if upright else None
+        self.put("text", what, x=x, y=y, text_anchor=side, class_=class_, transform=turn)
+
+    def cell(self, x: float, y: float, size: float, colour: str, share: float, title: str) -> None:
+        """A square of a table, the darker the larger the share."""
+        side, kind, shade = size - 1, f"cell {colour}", f"{0.04 + 0.9 * min(max(share, 0), 1):.3f}"
+        self.put("rect", x=x + 0.5, y=y + 0.5, width=side, height=side, class_=kind, fill_opacity=shade, title=title)
 
     def axes(
         self,
@@ -133,7 +142,7 @@ class Canvas:
         self.words((left + right) / 2, self.height - 6, x_label, anchor="middle")
         if y_label:
             middle = (foot + top) / 2
-            self.put("text", y_label, x=12, y=middle, text_anchor="middle", transform=f"rotate(-90 12 {px(middle)})")
+            self.words(12, middle, y_label, anchor="middle", upright=True)
 
     def _labelled(self, about: int, *, whole: bool = False) -> list[tuple[float, str]]:
         """Ticks of x with their numbers, fewer where long ones would touch."""

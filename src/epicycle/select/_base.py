@@ -74,6 +74,7 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # ty
 
     _parameters: ClassVar[Mapping[str, Domain]] = COMMON
     _docs: ClassVar[Mapping[str, str]] = {
+        "X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
         "estimator": "estimator : estimator, optional\n"
         "    The model, any regressor or classifier; by default :class:`LinearRegression`. It is cloned.",
         "cv": "cv : int, splitter or splits, default={default}\n"
@@ -129,7 +130,6 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # ty
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             For the fits of the model and for its scores.
@@ -228,10 +228,6 @@ class FeatureSelection(SelectorMixin, MetaEstimatorMixin, Estimator, ABC):  # ty
 
     def transform(self, X: Any) -> Any:
         """The chosen features of X.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
 
         Returns
         -------

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterTypeError
 from epicycle.core._parameters import SHARED_PARAMETERS, check_parameter
 from epicycle.core.estimator._catalogue import in_catalogue
@@ -45,8 +44,7 @@ DOCS = {
 }
 
 
-@in_catalogue("select", "J1", certificate="standard errors")
-@documented(DOCS)
+@in_catalogue("select", "J1", certificate="standard errors", docs=DOCS)
 def k_fold(
     models: Any,
     X: Any,
@@ -105,8 +103,7 @@ def k_fold(
     return conclude(comparison, comparison.over_folds(splits), how, one_standard_error=one_standard_error)
 
 
-@in_catalogue("select", "J1", certificate="standard errors")
-@documented(DOCS)
+@in_catalogue("select", "J1", certificate="standard errors", docs=DOCS)
 def hold_out(
     models: Any,
     X: Any,
@@ -169,8 +166,7 @@ def hold_out(
     return conclude(comparison, scored, f"{len(split[1])} held out rows of {rows.n}")
 
 
-@in_catalogue("select", "J1", certificate="standard errors")
-@documented(DOCS)
+@in_catalogue("select", "J1", certificate="standard errors", docs=DOCS)
 def leave_one_out(
     models: Any,
     X: Any,
@@ -240,8 +236,7 @@ def leave_one_out(
     return conclude(comparison, scored, how, notes=notes)
 
 
-@in_catalogue("select", "J1", certificate="standard errors")
-@documented(DOCS)
+@in_catalogue("select", "J1", certificate="standard errors", docs=DOCS)
 def nested(
     models: Any,
     X: Any,

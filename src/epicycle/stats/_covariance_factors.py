@@ -42,13 +42,13 @@ class CovarianceFactor(ABC):
     def draw(self, n: int, rng: np.random.Generator) -> Array:
         """n rows of N(0, S)."""
 
-    @abstractmethod
     def diagonal(self) -> Array:
         """The variances."""
+        return np.asarray((self.columns() ** 2).sum(axis=1))
 
-    @abstractmethod
     def marginal(self, keep: Array) -> CovarianceFactor:
         """The covariance of some of the coordinates."""
+        return factor_of_columns(self.columns()[keep])
 
     @abstractmethod
     def inverse_diagonal(self) -> Array:
@@ -87,12 +87,6 @@ class TriangularFactor(CovarianceFactor):
     def draw(self, n: int, rng: np.random.Generator) -> Array:
         return np.asarray(rng.standard_normal((n, self.size)) @ self.L.T)
 
-    def diagonal(self) -> Array:
-        return np.asarray((self.L**2).sum(axis=1))
-
-    def marginal(self, keep: Array) -> CovarianceFactor:
-        return factor_of_columns(self.L[keep])
-
     def inverse_diagonal(self) -> Array:
         return np.asarray((self.half_solve(np.eye(self.size)) ** 2).sum(axis=0))
 
@@ -115,12 +109,6 @@ class PrecisionFactor(CovarianceFactor):
         z = rng.standard_normal((n, self.size)).T
         return np.asarray(solve_triangular(self.R, z, lower=True, trans=1, check_finite=False).T)
 
-    def diagonal(self) -> Array:
-        return np.asarray((self.columns() ** 2).sum(axis=1))
-
-    def marginal(self, keep: Array) -> CovarianceFactor:
-        return factor_of_columns(self.columns()[keep])
-
     def inverse_diagonal(self) -> Array:
         return np.asarray((self.R**2).sum(axis=1))
 
@@ -142,12 +130,6 @@ class SingularFactor(CovarianceFactor):
 
     def draw(self, n: int, rng: np.random.Generator) -> Array:
         return np.asarray(rng.standard_normal((n, self.rank)) @ self.columns().T)
-
-    def diagonal(self) -> Array:
-        return np.asarray((self.columns() ** 2).sum(axis=1))
-
-    def marginal(self, keep: Array) -> CovarianceFactor:
-        return factor_of_columns(self.columns()[keep])
 
     def inverse_diagonal(self) -> Array:
         half = solve_triangular(self.R, self.Q.T, lower=True, check_finite=False)

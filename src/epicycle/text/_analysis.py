@@ -123,6 +123,9 @@ class Analysis(Estimator):
         "raw_documents": "raw_documents : iterable of str or bytes\n    As in `fit`.",
         "y": "y : ignored",
         "fit_y": "y : ignored",
+        **{f"build_{step}_returns": "callable" for step in ("preprocessor", "tokenizer", "analyzer")},
+        "fit_transform_returns": "sparse matrix of shape (n_samples, n_features)",
+        "transform_returns": "sparse matrix of shape (n_samples, n_features)",
     }
 
     input: str
@@ -174,23 +177,13 @@ class Analysis(Estimator):
         return doc
 
     def build_preprocessor(self) -> Callable[[str], str]:
-        """The function that prepares a text for tokens.
-
-        Returns
-        -------
-        callable
-        """
+        """The function that prepares a text for tokens."""
         if self.preprocessor is not None:
             return self.preprocessor  # type: ignore[no-any-return]
         return partial(_prepared, lower=bool(self.lowercase), strip=self._accents())
 
     def build_tokenizer(self) -> Callable[[str], Sequence[Any]]:
-        """The function that finds the tokens of a text.
-
-        Returns
-        -------
-        callable
-        """
+        """The function that finds the tokens of a text."""
         if self.tokenizer is not None:
             return self.tokenizer  # type: ignore[no-any-return]
         if self.token_pattern is None:
@@ -221,12 +214,7 @@ class Analysis(Estimator):
         return frozenset(self.stop_words)
 
     def build_analyzer(self) -> Callable[[Any], Iterable[Any]]:
-        """The function that finds the terms of a document.
-
-        Returns
-        -------
-        callable
-        """
+        """The function that finds the terms of a document."""
         if callable(self.analyzer):
             return partial(_by_function, decode=self.decode, analyze=self.analyzer)
         prepare = self.build_preprocessor()

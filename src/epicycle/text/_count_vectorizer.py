@@ -125,21 +125,11 @@ class CountVectorizer(Analysis):
 
     @fitting
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
-        """Learn the terms of documents, and count them.
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_features)
-        """
+        """Learn the terms of documents, and count them."""
         return self._learn(raw_documents, keep=True)
 
     def transform(self, raw_documents: Any) -> Any:
-        """Count the known terms.
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_features)
-        """
+        """Count the known terms."""
         documents = Documents(raw_documents)
         self._check_vocabulary()
         return _align_api_if_sparse(self._counted(documents))

@@ -108,21 +108,11 @@ class HashingVectorizer(TransformerMixin, Analysis, auto_wrap_output_keys=None):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """The same as `transform`, after a look at the arguments.
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_features)
-        """
+        """The same as `transform`, after a look at the arguments."""
         return self.fit(X).transform(X)
 
     def transform(self, X: Any) -> Any:
-        """Hash the terms of documents.
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_features)
-        """
+        """Hash the terms of documents."""
         documents = Documents(X)
         rows = list(self._hashed(documents))
         n = sum(len(part[2]) - 1 for part in rows)

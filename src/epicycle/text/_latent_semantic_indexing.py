@@ -171,12 +171,7 @@ class LatentSemanticIndexing(Projection):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The coordinates of documents: those of the fit, or others, folded in.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """The coordinates of documents: those of the fit, or others, folded in."""
         return engine.map(_coordinates, self._table(X), self.components_, self._how(), n_jobs=self.n_jobs)
 
     def reconstruction_error(self, X: Any) -> Any:
@@ -189,12 +184,7 @@ class LatentSemanticIndexing(Projection):
         return engine.map(_distances, self._table(X), self.components_, self._how(), n_jobs=self.n_jobs)
 
     def fold_in(self, X: Any) -> Self:
-        """Add documents to those that `search` finds; dimensions and weights of terms stay as they are.
-
-        Returns
-        -------
-        self
-        """
+        """Add documents to those that `search` finds; dimensions and weights of terms stay as they are."""
         more = _in_memory(self.transform(X))
         self.document_vectors_ = np.concatenate([self.document_vectors_, more])
         return self

@@ -106,21 +106,11 @@ class TfidfVectorizer(CountVectorizer):
 
     @fitting
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
-        """Learn the terms of documents and their weights, and weigh them.
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_features)
-        """
+        """Learn the terms of documents and their weights, and weigh them."""
         return self._weighed(self._learn_weights(raw_documents, keep=True))
 
     def transform(self, raw_documents: Any) -> Any:
-        """Weigh the known terms.
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_features)
-        """
+        """Weigh the known terms."""
         documents = Documents(raw_documents)
         self._check_weights()
         return self._weighed(self._counted(documents))

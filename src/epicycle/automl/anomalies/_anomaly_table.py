@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
-from epicycle.automl._messages import Messages
+from epicycle.automl._messages import telling
 from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._train import check_seed
 from epicycle.automl.anomalies._anomaly_run import AnomalyRun
@@ -21,15 +20,7 @@ from epicycle.automl.tables._columns import as_text
 from epicycle.automl.tables._table_encoder import TableEncoder
 from epicycle.automl.tables._tables import read_table, source_name
 from epicycle.core._docs import documented
-from epicycle.core._exceptions import (
-    ConvergenceWarning,
-    DataError,
-    EpicycleError,
-    EpicycleWarning,
-    ParameterError,
-    ParameterTypeError,
-)
-from epicycle.core._settings import config
+from epicycle.core._exceptions import DataError, EpicycleError, ParameterError, ParameterTypeError
 
 _LEAST_ROWS = 20
 _LEAST_ANOMALIES = 4  # two in each half
@@ -59,18 +50,12 @@ def anomaly_table(
 
     Parameters
     ----------
-    data : str, path, list of paths or frame
-        As for :func:`train`.
     label : str, optional
         A column of two values, of which the rarer one marks known anomalies; it is left out of the comparison of rows.
     share : float, default=0.01
         Share of rows to report, at most 0.5; not used with labels.
     out : str or path, optional
         A folder for model.epi and anomalies.csv.
-
-    Returns
-    -------
-    AnomalyRun
 
     Examples
     --------
@@ -89,56 +74,50 @@ def anomaly_table(
         raise ParameterTypeError(f"share={share!r}; expected a number")
     if not 0 < share <= 0.5:
         raise ParameterError(f"share={share!r}; expected a number above 0 and at most 0.5")
-    messages = Messages(progress, 60.0)
-    try:
-        with config(on_nonconvergence="ignore", n_jobs=n_jobs), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", EpicycleWarning)
-            table, name = read_table(data, header=bool(header)), source_name(data)
-            if table.num_rows < _LEAST_ROWS:
-                raise DataError(f"{name}: {table.num_rows:,} rows; expected at least {_LEAST_ROWS} to compare")
-            odd, about = _labels_of(table, label)
-            profile, issues = distance_columns(table, label, "marks known anomalies", drop, name)
-            encoder = TableEncoder({p.name: p.kind for p in profile}, form="linear").fit(table)
-            X = np.asarray(encoder.transform(table), dtype=np.float64)
-            messages.line(f"{name}: {table.num_rows:,} rows x {table.num_columns} columns, {X.shape[1]} features")
-            for issue in issues:
-                messages.line(f"   {issue.text}")
-            candidates = detectors(len(X), float(share), int(seed))
-            if odd is None:
-                ranked, failed = by_agreement(candidates, X, messages.stage)
-            else:
-                ranked, failed = by_labels(candidates, X, odd, int(seed), messages.stage)
-            if not ranked:
-                raise EpicycleError(f"no detector could be fitted: {'; '.join(failed)}")
-            detector = candidates[ranked[0]["name"]].fit(X if odd is None else X[~odd])
-            if odd is not None:
-                detector.calibrate(X, odd)
-            scores = np.asarray(detector.score_samples(X))
-            order = np.argsort(scores, kind="stable")[:_EXPLAINED]
-            parts = _by_column(np.asarray(detector.explain(X[order])), encoder.sources_)
-            flagged = scores < detector.offset_
-            run = AnomalyRun(
-                method=ranked[0]["name"],
-                model=Pipeline([("columns", encoder), ("detector", detector)]),
-                candidates=ranked,
-                failed=failed,
-                scores=scores,
-                flagged=flagged,
-                order=order,
-                reasons=_reasons(table, order, parts),
-                blame=_blame(parts, flagged[order]),
-                threshold=float(detector.offset_),
-                label=about,
-                labels=odd,
-                profile=profile,
-                warnings=issues,
-                source=name,
-                script=_script(data, label, float(share), int(seed), tuple(drop), bool(header)),
-                seed=int(seed),
-            )
-    finally:
-        messages.close()
+    with telling(progress, 60.0, n_jobs) as messages:
+        table, name = read_table(data, header=bool(header)), source_name(data)
+        if table.num_rows < _LEAST_ROWS:
+            raise DataError(f"{name}: {table.num_rows:,} rows; expected at least {_LEAST_ROWS} to compare")
+        odd, about = _labels_of(table, label)
+        profile, issues = distance_columns(table, label, "marks known anomalies", drop, name)
+        encoder = TableEncoder({p.name: p.kind for p in profile}, form="linear").fit(table)
+        X = np.asarray(encoder.transform(table), dtype=np.float64)
+        messages.line(f"{name}: {table.num_rows:,} rows x {table.num_columns} columns, {X.shape[1]} features")
+        for issue in issues:
+            messages.line(f"   {issue.text}")
+        candidates = detectors(len(X), float(share), int(seed))
+        if odd is None:
+            ranked, failed = by_agreement(candidates, X, messages.stage)
+        else:
+            ranked, failed = by_labels(candidates, X, odd, int(seed), messages.stage)
+        if not ranked:
+            raise EpicycleError(f"no detector could be fitted: {'; '.join(failed)}")
+        detector = candidates[ranked[0]["name"]].fit(X if odd is None else X[~odd])
+        if odd is not None:
+            detector.calibrate(X, odd)
+        scores = np.asarray(detector.score_samples(X))
+        order = np.argsort(scores, kind="stable")[:_EXPLAINED]
+        parts = _by_column(np.asarray(detector.explain(X[order])), encoder.sources_)
+        flagged = scores < detector.offset_
+        run = AnomalyRun(
+            method=ranked[0]["name"],
+            model=Pipeline([("columns", encoder), ("detector", detector)]),
+            candidates=ranked,
+            failed=failed,
+            scores=scores,
+            flagged=flagged,
+            order=order,
+            reasons=_reasons(table, order, parts),
+            blame=_blame(parts, flagged[order]),
+            threshold=float(detector.offset_),
+            label=about,
+            labels=odd,
+            profile=profile,
+            warnings=issues,
+            source=name,
+            script=_script(data, label, float(share), int(seed), tuple(drop), bool(header)),
+            seed=int(seed),
+        )
     if folder is not None:
         run.save(folder)
     return run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from epicycle.automl._budget import Budget
-from epicycle.automl._messages import Messages
+from epicycle.automl._messages import telling
 from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._train import check_seconds, check_seed
 from epicycle.automl.checks._distance_columns import distance_columns
@@ -22,8 +21,7 @@ from epicycle.automl.clustering._methods import methods_for
 from epicycle.automl.tables._table_encoder import TableEncoder
 from epicycle.automl.tables._tables import EMBEDDED, read_table, source_name
 from epicycle.core._docs import documented
-from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleWarning, ParameterError, ParameterTypeError
-from epicycle.core._settings import config
+from epicycle.core._exceptions import DataError, ParameterError, ParameterTypeError
 
 #: Fewer rows cannot be drawn from again and again.
 _LEAST_ROWS = 10
@@ -53,8 +51,6 @@ def cluster_table(
 
     Parameters
     ----------
-    data : str, path, list of paths or frame
-        As for :func:`train`.
     k : "auto" or int, default="auto"
         Number of clusters; "auto" tries 2 to 10.
     time : float, default=60
@@ -78,29 +74,23 @@ def cluster_table(
     folder = None if out is None else check_folder(out)
     check_seed(seed)
     number = _number_of_clusters(k)
-    messages = Messages(progress, budget.seconds)
-    try:
-        with config(on_nonconvergence="ignore", n_jobs=n_jobs), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", EpicycleWarning)
-            table = read_table(data, header=bool(header))
-            name = source_name(data)
-            labels = _column_of_labels(table, labels, data)
-            profile, issues = distance_columns(table, labels, "compared with the clusters", drop, name)
-            _check_rows(table, number, name)
-            kinds = {p.name: p.kind for p in profile}
-            encoder = TableEncoder(kinds, form="linear").fit(table)
-            X = encoder.transform(table)
-            _check_distinct(X, number, name)
-            categories = any(kind == "category" for kind in kinds.values())
-            methods = methods_for(table.num_rows, models, fixed_k=number is not None, categories=categories)
-            messages.line(f"{name}: {table.num_rows:,} rows x {table.num_columns} columns, {X.shape[1]} features")
-            for issue in issues:
-                messages.line(f"   {issue.text}")
-            job = ClusterJob(table, encoder, X, profile, issues, methods, number, labels, data, int(seed), bool(header))
-            run = job.run(budget, messages)
-    finally:
-        messages.close()
+    with telling(progress, budget.seconds, n_jobs) as messages:
+        table = read_table(data, header=bool(header))
+        name = source_name(data)
+        labels = _column_of_labels(table, labels, data)
+        profile, issues = distance_columns(table, labels, "compared with the clusters", drop, name)
+        _check_rows(table, number, name)
+        kinds = {p.name: p.kind for p in profile}
+        encoder = TableEncoder(kinds, form="linear").fit(table)
+        X = encoder.transform(table)
+        _check_distinct(X, number, name)
+        categories = any(kind == "category" for kind in kinds.values())
+        methods = methods_for(table.num_rows, models, fixed_k=number is not None, categories=categories)
+        messages.line(f"{name}: {table.num_rows:,} rows x {table.num_columns} columns, {X.shape[1]} features")
+        for issue in issues:
+            messages.line(f"   {issue.text}")
+        job = ClusterJob(table, encoder, X, profile, issues, methods, number, labels, data, int(seed), bool(header))
+        run = job.run(budget, messages)
     if folder is not None:
         run.save(folder)
     return run

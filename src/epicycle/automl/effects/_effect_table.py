@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from epicycle.automl._messages import Messages
-from epicycle.automl._output import check_folder
+from epicycle.automl._messages import telling
+from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._train import check_seed
 from epicycle.automl.checks._data_checks import ColumnProfile, DataIssue, profile_columns
 from epicycle.automl.effects._effect_job import EffectJob, Question, contrasts
@@ -22,9 +21,9 @@ from epicycle.automl.effects._identification import Identification, identificati
 from epicycle.automl.tables._columns import base_kind
 from epicycle.automl.tables._table_encoder import TableEncoder
 from epicycle.automl.tables._tables import read_table, source_name
-from epicycle.core._exceptions import ConvergenceWarning, DataError, EpicycleWarning, ParameterError
+from epicycle.core._docs import documented
+from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Integer, check_parameter
-from epicycle.core._settings import config
 
 #: Rows that each arm has to have.
 _LEAST_ROWS = 10
@@ -32,6 +31,7 @@ _MOST_LEVELS = 40
 _MOST_ARMS = 12
 
 
+@documented(TABLE_DOCS)
 def effect_table(
     data: Any,
     treatment: str,
@@ -57,8 +57,6 @@ def effect_table(
 
     Parameters
     ----------
-    data : str, path, list of paths or frame
-        As for :func:`train`.
     treatment : str
         Column of two values, the second in order being the treatment, or of up to 12, of which one is compared with the
         control in full and the others in `contrasts`. A comparison is that of the rows that have one of its two values.
@@ -69,23 +67,12 @@ def effect_table(
         columns count as not observed.
     control, level : optional
         Values of the treatment to compare: by default the first and the last in order.
-    header : bool, default=True
-        Whether the first line of a CSV file names the columns; otherwise they are called x0, x1, ...
     drop : list of str, optional
         Columns to leave out, such as consequences of the treatment.
     repeats : int, default=10
         Changed data sets for each refutation.
-    seed : int, default=0
     out : str or path, optional
         A folder for effect.json and effect.py.
-    n_jobs : int, optional
-        Number of threads; None chooses by the size of the work.
-    progress : bool or callable, optional
-        Whether to print progress; a callable gets each line. By default on terminals.
-
-    Returns
-    -------
-    EffectRun
 
     Examples
     --------
@@ -103,42 +90,36 @@ def effect_table(
     folder = None if out is None else check_folder(out)
     check_seed(seed)
     check_parameter("effect_table", "repeats", repeats, Integer(1))
-    messages = Messages(progress, 60.0)
-    try:
-        with config(on_nonconvergence="ignore", n_jobs=n_jobs), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", EpicycleWarning)
-            table = read_table(data, header=bool(header))
-            name = source_name(data)
-            _check_columns(table, treatment, outcome, drop)
-            table, issues = _complete(table, treatment, outcome)
-            pair, others = _pair(table, treatment, control, level)
-            graph = _graph_of(graph)
-            found = identification_of(graph, treatment, outcome, table.column_names, tuple(drop))
-            inside = _among(table[treatment], pair)
-            whole, table = table, table.filter(pa.array(inside))
-            t, levels = _arms(table, treatment, pair)
-            y, scale = _outcome(whole, outcome)
-            side_by_side = _contrasts(whole, y, treatment, outcome, found, tuple(drop), (pair, others), int(seed))
-            y = y[inside]
-            profile, kinds, more = _profile(table, treatment, outcome, found, tuple(drop))
-            X, names, sources = _covariates(table, kinds)
-            messages.line(f"{name}: {table.num_rows:,} rows, {int(t.sum()):,} with {treatment} = {levels[1]}")
-            for issue in [*issues, *more]:
-                messages.line(f"   {issue.text}")
-            instrument = None if found.instrument is None else _numbers_of(table, found.instrument)
-            columns = _columns_of_formula(table, found, treatment, outcome, t, y)
-            question = Question(treatment, outcome, levels, scale, y, t, X, names, sources, instrument, columns)
-            job = EffectJob(question, found, repeats, int(seed), messages)
-            run = job.run(
-                source=name,
-                profile=profile,
-                issues=[*issues, *more],
-                script=_script(data, treatment, outcome, tuple(drop), bool(header), (control, level)),
-            )
-            run.contrasts = side_by_side
-    finally:
-        messages.close()
+    with telling(progress, 60.0, n_jobs) as messages:
+        table = read_table(data, header=bool(header))
+        name = source_name(data)
+        _check_columns(table, treatment, outcome, drop)
+        table, issues = _complete(table, treatment, outcome)
+        pair, others = _pair(table, treatment, control, level)
+        graph = _graph_of(graph)
+        found = identification_of(graph, treatment, outcome, table.column_names, tuple(drop))
+        inside = _among(table[treatment], pair)
+        whole, table = table, table.filter(pa.array(inside))
+        t, levels = _arms(table, treatment, pair)
+        y, scale = _outcome(whole, outcome)
+        side_by_side = _contrasts(whole, y, treatment, outcome, found, tuple(drop), (pair, others), int(seed))
+        y = y[inside]
+        profile, kinds, more = _profile(table, treatment, outcome, found, tuple(drop))
+        X, names, sources = _covariates(table, kinds)
+        messages.line(f"{name}: {table.num_rows:,} rows, {int(t.sum()):,} with {treatment} = {levels[1]}")
+        for issue in [*issues, *more]:
+            messages.line(f"   {issue.text}")
+        instrument = None if found.instrument is None else _numbers_of(table, found.instrument)
+        columns = _columns_of_formula(table, found, treatment, outcome, t, y)
+        question = Question(treatment, outcome, levels, scale, y, t, X, names, sources, instrument, columns)
+        job = EffectJob(question, found, repeats, int(seed), messages)
+        run = job.run(
+            source=name,
+            profile=profile,
+            issues=[*issues, *more],
+            script=_script(data, treatment, outcome, tuple(drop), bool(header), (control, level)),
+        )
+        run.contrasts = side_by_side
     if folder is not None:
         run.save(folder)
     return run

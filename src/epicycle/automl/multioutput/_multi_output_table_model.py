@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,10 @@ from sklearn.base import is_classifier
 from epicycle.automl.tables._table_model import TableModel
 from epicycle.automl.tables._tables import as_table
 from epicycle.core._exceptions import ParameterError, ParameterTypeError
-
-if TYPE_CHECKING:
-    import os
+from epicycle.core._saved import Saved
 
 
-class MultiOutputTableModel:
+class MultiOutputTableModel(Saved):
     """A fitted :class:`TableModel` for each target, which predict together.
 
     Parameters
@@ -106,17 +104,6 @@ class MultiOutputTableModel:
         if self.labels is None:
             raise ParameterError("label_sets: the targets are no labels of one column; predict gives them")
         return sets_of(self.predict(X), self.labels)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the models to an ``.epi`` file; :func:`epicycle.load` reads it back.
-
-        Parameters
-        ----------
-        path : str or path
-        """
-        from epicycle.io import save
-
-        save(self, path)
 
     def __repr__(self) -> str:
         return f"MultiOutputTableModel({', '.join(self.models)})"

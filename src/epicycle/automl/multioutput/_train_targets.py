@@ -55,8 +55,6 @@ def train_targets(
 
     Parameters
     ----------
-    data : str, path, list of paths or frame
-        As for :func:`train`.
     targets : list of str
         The columns to predict; with ``task="multilabel"`` one column of lists, or of texts such as "red;blue".
     task : {"auto", "regression", "classification", "multilabel"}, default="auto"
@@ -65,10 +63,6 @@ def train_targets(
         Time limit in seconds, for all targets together.
     metric : str, optional
         Metric that ranks the candidates, as for :func:`train`; the same for all targets.
-    test : str, path or frame, optional
-        A separate test set.
-    test_size : float, default=0.2
-        Share of the rows for the test set where `test` is not given.
     groups, weight, order, models, interpretable
         As for :func:`train`.
     out : str or path, optional

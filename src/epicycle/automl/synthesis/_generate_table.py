@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from epicycle.automl._messages import Messages
+from epicycle.automl._messages import telling
 from epicycle.automl._output import TABLE_DOCS, check_folder
 from epicycle.automl._train import check_seed
 from epicycle.automl.checks._data_checks import DataIssue, profile_columns
@@ -20,10 +19,9 @@ from epicycle.automl.synthesis._table_generator import MODELS, TableGenerator
 from epicycle.automl.synthesis._use import detection, privacy, utility
 from epicycle.automl.tables._tables import read_table, source_name
 from epicycle.core._docs import documented
-from epicycle.core._exceptions import DataError, EpicycleWarning
+from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Integer, check_parameter
 from epicycle.core._random import stream
-from epicycle.core._settings import config
 
 _LEAST_ROWS = 50
 _HELD = 0.2
@@ -54,8 +52,6 @@ def generate_table(
 
     Parameters
     ----------
-    data : str, path, list of paths or frame
-        As for :func:`train`.
     rows : int, default=1000
         Number of rows to draw.
     model : {"auto", "flow", "vae"}, default="auto"
@@ -65,10 +61,6 @@ def generate_table(
         The column that is predicted to measure the utility; by default one with a usual name, else the last.
     out : str or path, optional
         A folder for synthetic.csv and model.epi.
-
-    Returns
-    -------
-    GenerationRun
 
     Examples
     --------
@@ -81,68 +73,63 @@ def generate_table(
     check_seed(seed)
     check_parameter("generate_table", "rows", rows, Integer(1))
     check_parameter("generate_table", "model", model, Choice("auto", *MODELS))
-    messages = Messages(progress, 60.0)
-    try:
-        with config(on_nonconvergence="ignore", n_jobs=n_jobs), warnings.catch_warnings():
-            warnings.simplefilter("ignore", EpicycleWarning)
-            table, name = _read(data, bool(header), drop), source_name(data)
-            if table.num_rows < _LEAST_ROWS:
-                raise DataError(f"{name}: {table.num_rows:,} rows; expected at least {_LEAST_ROWS} to learn from")
-            if target is not None and target not in table.column_names:
-                raise DataError(f"target={target!r}: the table has no such column")
-            order = stream(seed, "held out").permutation(table.num_rows)
-            n_held = round(_HELD * table.num_rows)
-            real, held = table.take(pa.array(order[n_held:])), table.take(pa.array(order[:n_held]))
-            messages.line(f"{name}: {table.num_rows:,} rows x {table.num_columns} columns, {n_held:,} rows held out")
-            compared = min(max(len(real), 200), _COMPARED)
-            fitted: list[dict[str, Any]] = []
-            for kind in MODELS if model == "auto" else (model,):
-                messages.stage(f"fitting a {_TITLES[kind]}")
-                generator = TableGenerator(kind, random_state=int(seed)).fit(real)
-                drawn = generator.sample(max(int(rows), compared), random_state=int(seed))
-                names = [code.name for code in generator.columns_ if code.kind != "counter"]
-                area = detection(real.select(names), held.select(names), drawn.select(names))
-                fitted.append({"name": kind, "title": _TITLES[kind], "area": area, "made": (generator, drawn)})
-                messages.line(f"   {_TITLES[kind]}: boosting tells its rows from real ones with an area of {area:.3f}")
-            # An area below one half is as good as one half: only noise is found.
-            fitted.sort(key=lambda one: max(one["area"], 0.5))
-            generator, drawn = fitted[0].pop("made")
-            if target in generator.left_out_:
-                raise DataError(f"target={target!r}: left out, {generator.left_out_[target]}")
-            candidates = [{key: one[key] for key in ("name", "title", "area")} for one in fitted]
-            messages.stage("comparing with the real rows")
-            columns, names = generator.columns_, [code.name for code in generator.columns_]
-            real, held, some = real.select(names), held.select(names), drawn.slice(0, compared)
-            synthetic = drawn.slice(0, int(rows))
-            useful, why = utility(real, held, some, target, data)
-            told = privacy(real, held, synthetic, [code.name for code in columns if code.kind != "counter"])
-            profile, _ = profile_columns(table, {}, ())
-            counters = [code.name for code in columns if code.kind == "counter"]
-            for p in profile:
-                p.treatment = f"left out: {generator.left_out_[p.name]}" if p.name not in names else "drawn"
-                if p.name in counters:
-                    p.kind, p.treatment = "counter", "numbered anew"
-            run = GenerationRun(
-                table=synthetic,
-                model=generator,
-                candidates=candidates,
-                marginals=marginals(columns, real, held, some),
-                pairs=pairs(columns, real, held, some),
-                utility=useful,
-                no_utility=why,
-                privacy=told,
-                left_out=generator.left_out_,
-                split={"train": len(real), "held out": len(held)},
-                profile=profile,
-                warnings=[*_copied(told), *_left_out(generator.left_out_)],
-                source=name,
-                script=_script(data, int(rows), model, target, int(seed), tuple(drop), bool(header)),
-                seed=int(seed),
-            )
-            for issue in run.warnings:
-                messages.line(f"{'!!' if issue.severity == 'high' else '! '} {issue.text}")
-    finally:
-        messages.close()
+    with telling(progress, 60.0, n_jobs) as messages:
+        table, name = _read(data, bool(header), drop), source_name(data)
+        if table.num_rows < _LEAST_ROWS:
+            raise DataError(f"{name}: {table.num_rows:,} rows; expected at least {_LEAST_ROWS} to learn from")
+        if target is not None and target not in table.column_names:
+            raise DataError(f"target={target!r}: the table has no such column")
+        order = stream(seed, "held out").permutation(table.num_rows)
+        n_held = round(_HELD * table.num_rows)
+        real, held = table.take(pa.array(order[n_held:])), table.take(pa.array(order[:n_held]))
+        messages.line(f"{name}: {table.num_rows:,} rows x {table.num_columns} columns, {n_held:,} rows held out")
+        compared = min(max(len(real), 200), _COMPARED)
+        fitted: list[dict[str, Any]] = []
+        for kind in MODELS if model == "auto" else (model,):
+            messages.stage(f"fitting a {_TITLES[kind]}")
+            generator = TableGenerator(kind, random_state=int(seed)).fit(real)
+            drawn = generator.sample(max(int(rows), compared), random_state=int(seed))
+            names = [code.name for code in generator.columns_ if code.kind != "counter"]
+            area = detection(real.select(names), held.select(names), drawn.select(names))
+            fitted.append({"name": kind, "title": _TITLES[kind], "area": area, "made": (generator, drawn)})
+            messages.line(f"   {_TITLES[kind]}: boosting tells its rows from real ones with an area of {area:.3f}")
+        # An area below one half is as good as one half: only noise is found.
+        fitted.sort(key=lambda one: max(one["area"], 0.5))
+        generator, drawn = fitted[0].pop("made")
+        if target in generator.left_out_:
+            raise DataError(f"target={target!r}: left out, {generator.left_out_[target]}")
+        candidates = [{key: one[key] for key in ("name", "title", "area")} for one in fitted]
+        messages.stage("comparing with the real rows")
+        columns, names = generator.columns_, [code.name for code in generator.columns_]
+        real, held, some = real.select(names), held.select(names), drawn.slice(0, compared)
+        synthetic = drawn.slice(0, int(rows))
+        useful, why = utility(real, held, some, target, data)
+        told = privacy(real, held, synthetic, [code.name for code in columns if code.kind != "counter"])
+        profile, _ = profile_columns(table, {}, ())
+        counters = [code.name for code in columns if code.kind == "counter"]
+        for p in profile:
+            p.treatment = f"left out: {generator.left_out_[p.name]}" if p.name not in names else "drawn"
+            if p.name in counters:
+                p.kind, p.treatment = "counter", "numbered anew"
+        run = GenerationRun(
+            table=synthetic,
+            model=generator,
+            candidates=candidates,
+            marginals=marginals(columns, real, held, some),
+            pairs=pairs(columns, real, held, some),
+            utility=useful,
+            no_utility=why,
+            privacy=told,
+            left_out=generator.left_out_,
+            split={"train": len(real), "held out": len(held)},
+            profile=profile,
+            warnings=[*_copied(told), *_left_out(generator.left_out_)],
+            source=name,
+            script=_script(data, int(rows), model, target, int(seed), tuple(drop), bool(header)),
+            seed=int(seed),
+        )
+        for issue in run.warnings:
+            messages.line(f"{'!!' if issue.severity == 'high' else '! '} {issue.text}")
     if folder is not None:
         run.save(folder)
     return run

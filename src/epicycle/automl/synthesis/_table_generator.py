@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -18,9 +18,7 @@ from epicycle.core._checks import optional_import
 from epicycle.core._exceptions import DataError, NotFittedError
 from epicycle.core._parameters import Choice, Integer, NoneOr, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
-
-if TYPE_CHECKING:
-    import os
+from epicycle.core._saved import Saved
 
 MODELS = ("flow", "vae")
 _LEAST_ROWS = 40
@@ -35,7 +33,7 @@ _MOST_LEVELS = 30
 _MEASURED, _QUANTILES = 20_000, 1000
 
 
-class TableGenerator:
+class TableGenerator(Saved):
     """A generator of tables: columns of numbers, categories, dates and missing entries that depend on each other as in a table.
 
     Each column is turned into standard normal codes by its distribution function (`TableCodes` of the page on
@@ -162,17 +160,6 @@ class TableGenerator:
         # Types of pandas that Arrow does not tell from each other: whole numbers with gaps, categories, units of times.
         kinds = {column: kind for column, kind in self._types_.items() if column in frame.columns}
         return frame.astype({column: kind for column, kind in kinds.items() if str(frame[column].dtype) != kind})
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted generator to an ``.epi`` file; :func:`epicycle.load` reads it back.
-
-        Parameters
-        ----------
-        path : str or path
-        """
-        from epicycle.io import save
-
-        save(self, path)
 
     # ------------------------------------------------------------------------------------------- codes
 

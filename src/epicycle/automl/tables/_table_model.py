@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
@@ -19,11 +19,9 @@ from epicycle.automl.tables._tables import as_table
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError, ParameterError
 from epicycle.core._history import History
+from epicycle.core._saved import Saved
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.core.estimator._inner_tags import inner_tags
-
-if TYPE_CHECKING:
-    import os
 
 
 def _has(name: str) -> Any:
@@ -33,7 +31,7 @@ def _has(name: str) -> Any:
     return check
 
 
-class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TableModel(Saved, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator behind a :class:`TableEncoder`, for tables with named columns.
 
     Parameters
@@ -303,17 +301,6 @@ class TableModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _solved(self) -> Any:
         """The model whose optimum was computed, inside one that transforms the target."""
         return innermost(self.model_)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to an ``.epi`` file; :func:`epicycle.load` reads it back.
-
-        Parameters
-        ----------
-        path : str or path
-        """
-        from epicycle.io import save
-
-        save(self, path)
 
 
 def innermost(model: Any) -> Any:

@@ -63,8 +63,6 @@ def topic_table(
 
     Parameters
     ----------
-    data : str, path, list of paths or frame
-        As for :func:`train`.
     text : str
         The column of texts.
     topics : int or "auto", default="auto"
@@ -76,10 +74,6 @@ def topic_table(
         Words that are left out before.
     out : str or path, optional
         A folder for topics.csv, documents.csv and model.epi.
-
-    Returns
-    -------
-    TopicRun
 
     Examples
     --------

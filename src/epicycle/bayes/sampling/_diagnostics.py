@@ -24,22 +24,22 @@ from epicycle.core._parameters import Choice, check_parameter
 from epicycle.core.estimator._catalogue import in_catalogue
 
 Array = np.ndarray
+_DOCS = {
+    "draws": "draws : array-like of shape (n_chains, n_draws, ...)\n"
+    "    One quantity, or an array of them behind the first two axes.",
+    "probability": 'probability : float, default={default}\n    For ``kind="quantile"``.',
+}
 #: Probabilities of a normal variable at one standard deviation below and above its mean.
 _ONE_SD = (0.1586553, 0.8413447)
 #: Numbers that are diagnosed at a time, about half a megabyte.
 _CHUNK = 64_000
 
 
-@in_catalogue("bayes", "B6", certificate="none (a diagnosis)")
+@in_catalogue("bayes", "B6", certificate="none (a diagnosis)", docs=_DOCS)
 def r_hat(draws: Any) -> Array | float:
     """Potential scale reduction of split, rank-normalised chains: 1 where they cannot be told apart.
 
     The larger of two numbers: that of the draws compares locations, that of their distances from the median scales.
-
-    Parameters
-    ----------
-    draws : array-like of shape (n_chains, n_draws, ...)
-        One quantity, or an array of them behind the first two axes.
 
     Returns
     -------
@@ -57,19 +57,15 @@ def r_hat(draws: Any) -> Array | float:
     return _each(draws, _r_hat)
 
 
-@in_catalogue("bayes", "B6", certificate="none (a diagnosis)")
+@in_catalogue("bayes", "B6", certificate="none (a diagnosis)", docs=_DOCS)
 def effective_sample_size(draws: Any, kind: str = "bulk", *, probability: float = 0.5) -> Array | float:
     """Number of independent draws that estimate as well as these.
 
     Parameters
     ----------
-    draws : array-like of shape (n_chains, n_draws, ...)
-        One quantity, or an array of them behind the first two axes.
     kind : {"bulk", "tail", "mean", "sd", "quantile"}, default="bulk"
         For estimates of the centre (by ranks), of the 5% and 95% quantiles (the smaller), of the mean, of the
         standard deviation, or of the quantile of `probability`.
-    probability : float, default=0.5
-        For ``kind="quantile"``.
 
     Returns
     -------
@@ -93,18 +89,14 @@ def effective_sample_size(draws: Any, kind: str = "bulk", *, probability: float 
     return _each(draws, _ESS[kind])
 
 
-@in_catalogue("bayes", "B6", certificate="none (a diagnosis)")
+@in_catalogue("bayes", "B6", certificate="none (a diagnosis)", docs=_DOCS)
 def mcse(draws: Any, kind: str = "mean", *, probability: float = 0.5) -> Array | float:
     """Monte Carlo standard error of an estimate from the draws.
 
     Parameters
     ----------
-    draws : array-like of shape (n_chains, n_draws, ...)
-        One quantity, or an array of them behind the first two axes.
     kind : {"mean", "sd", "quantile"}, default="mean"
         The estimate: mean, standard deviation, or the quantile of `probability`.
-    probability : float, default=0.5
-        For ``kind="quantile"``.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.stats import binom, rankdata
@@ -11,6 +11,7 @@ from scipy.stats import binom, rankdata
 from epicycle.bayes.sampling._diagnostics import autocovariance
 from epicycle.bayes.sampling._labels import indexed
 from epicycle.core._checks import count
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._plot_style import COLOURS, CYCLE, Axes, axes_grid, ink, short, styled
 
@@ -22,6 +23,7 @@ _MOST = 6  # quantities of a figure unless more are named
 _LINES = ("-", "--", ":", "-.")  # chains differ without their colours too
 
 
+@documented({})
 class DrawsPlot:
     """Figures of :class:`Draws`, as ``draws.plot``.
 
@@ -29,18 +31,14 @@ class DrawsPlot:
     the first six quantities are drawn. It returns the axes.
     """
 
+    _docs: ClassVar[dict[str, str]] = {"names": "names : str or sequence of str, optional\n    The quantities."}
+
     def __init__(self, draws: Draws) -> None:
         self._draws = draws
 
     @styled
     def trace(self, names: str | Sequence[str] | None = None) -> Array:
-        """Every chain over its draws, and its distribution beside it; crosses mark divergent draws.
-
-        Parameters
-        ----------
-        names : str or sequence of str, optional
-            The quantities.
-        """
+        """Every chain over its draws, and its distribution beside it; crosses mark divergent draws."""
         chosen = self._quantities(names)
         axes = axes_grid(len(chosen), 2, (8.6, 1.7), widths=(3, 1))
         divergent = self._draws.statistics["divergent"] > 0
@@ -67,8 +65,6 @@ class DrawsPlot:
 
         Parameters
         ----------
-        names : str or sequence of str, optional
-            The quantities.
         bins : int, default=20
             Bars of a histogram.
         """
@@ -99,13 +95,7 @@ class DrawsPlot:
 
     @styled
     def pair(self, names: str | Sequence[str] | None = None) -> Array:
-        """Every quantity against every other, with crosses where a trajectory diverged.
-
-        Parameters
-        ----------
-        names : str or sequence of str, optional
-            The quantities.
-        """
+        """Every quantity against every other, with crosses where a trajectory diverged."""
         chosen = self._quantities(names)
         k = len(chosen)
         if k < 2:
@@ -137,8 +127,6 @@ class DrawsPlot:
 
         Parameters
         ----------
-        names : str or sequence of str, optional
-            The quantities.
         max_lag : int, default=60
             The largest lag that is drawn.
         """

@@ -268,12 +268,7 @@ class DifferenceInDifferences(Design):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the event study.
-
-        Parameters
-        ----------
-        %(ax)s
-        """
+        """Draw the event study."""
         self._check()
         if not hasattr(self, "event_study_"):
             raise DataError("plot: an event study needs every unit at every time, and units to compare with")

@@ -284,10 +284,6 @@ class InstrumentalVariables(Design):
         ----------
         confidence : float, optional
             Level; by default that of the constructor.
-
-        Returns
-        -------
-        ConfidenceSet
         """
         self._check()
         return self._anderson_rubin_.set(self.confidence if confidence is None else confidence)
@@ -320,12 +316,7 @@ class InstrumentalVariables(Design):
 
     @styled
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the p-value of every effect by Anderson and Rubin's test, and Student's interval.
-
-        Parameters
-        ----------
-        %(ax)s
-        """
+        """Draw the p-value of every effect by Anderson and Rubin's test, and Student's interval."""
         self._check()
         ax = axes_of(ax)
         reach = 6 * self.standard_error_

@@ -243,7 +243,6 @@ class RegressionDiscontinuity(Design):
 
         Parameters
         ----------
-        %(ax)s
         reach : float, default=2
             How far from the cutoff bins are drawn, in bandwidths.
         """

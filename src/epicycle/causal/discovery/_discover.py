@@ -153,10 +153,6 @@ def discover(
     random_state : int, Generator, RandomState or None, default=0
         Seed of the bootstrap.
 
-    Returns
-    -------
-    Discovery
-
     Examples
     --------
     >>> import numpy as np

@@ -141,21 +141,11 @@ class EffectResults(Estimator):
 
     @styled
     def plot_balance(self, ax: Axes | None = None) -> Axes:
-        """Draw the standardised differences of the covariates before and after (love plot).
-
-        Parameters
-        ----------
-        %(ax)s
-        """
+        """Draw the standardised differences of the covariates before and after (love plot)."""
         _ = self.balance_
         return draw_balance(ax, self._covariates_, self._balance_)
 
     @styled
     def plot_overlap(self, ax: Axes | None = None) -> Axes:
-        """Draw the propensity scores of both arms, with the bounds of Crump's trimming rule.
-
-        Parameters
-        ----------
-        %(ax)s
-        """
+        """Draw the propensity scores of both arms, with the bounds of Crump's trimming rule."""
         return draw_overlap(ax, self.overlap_, self.treatment_levels_)

@@ -68,7 +68,11 @@ class CausalGraph(Diagram):
     epicycle.exceptions.DataError: edges: a causal diagram has no cycles; got a -> b -> c -> a
     """
 
-    _docs = {"limit": "limit : int, default={default}\n    At most this many."}  # noqa: RUF012
+    _docs = {  # noqa: RUF012
+        "limit": "limit : int, default={default}\n    At most this many.",
+        "x": "x, y, given : str or iterable of str\n    Disjoint sets of nodes.",
+        "treatment": "treatment, outcome : str or iterable of str\n    Disjoint sets of nodes.",
+    }
 
     def __repr__(self) -> str:
         size = f"{len(self.nodes)} nodes, {len(self.directed)} directed and {len(self.bidirected)} bidirected edges"
@@ -79,15 +83,6 @@ class CausalGraph(Diagram):
 
     def d_separated(self, x: Nodes, y: Nodes, given: Nodes = ()) -> bool:
         """Whether every path between two sets of nodes is blocked, in time linear in the edges.
-
-        Parameters
-        ----------
-        x, y, given : str or iterable of str
-            Disjoint sets of nodes.
-
-        Returns
-        -------
-        bool
 
         Examples
         --------
@@ -121,8 +116,6 @@ class CausalGraph(Diagram):
 
         Parameters
         ----------
-        x, y, given : str or iterable of str
-            Disjoint sets of nodes.
         limit : int, default=1000
             At most this many; there can be exponentially many.
 
@@ -185,8 +178,6 @@ class CausalGraph(Diagram):
 
         Parameters
         ----------
-        treatment, outcome : str or iterable of str
-            Disjoint sets of nodes.
         kind : {"minimal", "all", "optimal"}, default="minimal"
             Sets without a proper subset that would do; all sets; or the one set with the least asymptotic variance of
             all, which is made of the parents of the causal paths and exists unless these are not observed.
@@ -218,11 +209,6 @@ class CausalGraph(Diagram):
 
         They block every path into the treatment and hold no descendant of it.
 
-        Parameters
-        ----------
-        treatment, outcome : str or iterable of str
-            Disjoint sets of nodes.
-
         Returns
         -------
         list of frozenset
@@ -236,11 +222,6 @@ class CausalGraph(Diagram):
 
         They intercept all causal paths, no path into the treatment leads to them openly, and the treatment blocks
         every path from the outcome into them.
-
-        Parameters
-        ----------
-        treatment, outcome : str or iterable of str
-            Disjoint sets of nodes.
 
         Returns
         -------
@@ -284,10 +265,6 @@ class CausalGraph(Diagram):
         ----------
         treatment, outcome, given : str or iterable of str
             As in :func:`epicycle.causal.identify`, which this is.
-
-        Returns
-        -------
-        Identification
         """
         from epicycle.causal.identification._identify import identify
 
@@ -302,10 +279,6 @@ class CausalGraph(Diagram):
         ----------
         observed : str or iterable of str, optional
             Nodes that stay; by default all that are not latent.
-
-        Returns
-        -------
-        CausalGraph
 
         Examples
         --------

@@ -87,10 +87,6 @@ def check_implications(
         Holm's for the chance of any false alarm, Benjamini and Yekutieli's for the share of false alarms, both valid
         however the tests depend on each other; or none.
 
-    Returns
-    -------
-    ImplicationCheck
-
     Examples
     --------
     >>> import numpy as np

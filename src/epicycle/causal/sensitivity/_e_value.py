@@ -95,10 +95,6 @@ def e_value(
     no_effect : float, default=1
         Risk ratio to compare with.
 
-    Returns
-    -------
-    EValue
-
     Examples
     --------
     Smoking and lung cancer (Hammond and Horn 1958):

@@ -209,10 +209,6 @@ def omitted_variable_bias(
     benchmarks : sequence of str or int, default=()
         Columns of X to compare an omitted variable with.
 
-    Returns
-    -------
-    OmittedVariableBias
-
     Examples
     --------
     >>> import numpy as np

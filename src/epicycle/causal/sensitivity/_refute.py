@@ -168,10 +168,6 @@ def refute(
     random_state : int, Generator, RandomState or None, default=0
         Seed.
 
-    Returns
-    -------
-    Refutations
-
     Examples
     --------
     >>> import numpy as np

@@ -68,10 +68,6 @@ def rosenbaum_bounds(treated: Any, control: Any = None, *, gamma: Any = (1.0, 1.
     gamma : sequence of float, default=(1, 1.5, 2, 3)
         :math:`\Gamma \ge 1`.
 
-    Returns
-    -------
-    RosenbaumBounds
-
     Examples
     --------
     >>> from epicycle.causal import rosenbaum_bounds

@@ -43,10 +43,6 @@ def causation_bounds(joint: Any, experiment: Any = None, *, monotonic: bool = Fa
     monotonic : bool, default=False
         Whether the cause never prevents the outcome; the probabilities are then points if there is an experiment.
 
-    Returns
-    -------
-    CausationBounds
-
     Examples
     --------
     Few died of a drug in an experiment, and fewer of those who chose it; yet it killed all who did (Tian and Pearl):

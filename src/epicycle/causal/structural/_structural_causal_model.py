@@ -84,6 +84,8 @@ class StructuralCausalModel:
         "n_samples": "n_samples : int, default={default}\n"
         "    Units that are drawn, unless all noise has finitely many values.",
         "random_state": "random_state : int, Generator or None\n    Seed.",
+        "treatment": "treatment, outcome : str\n    Two variables.",
+        "treated": "treated, control : object, default=1, 0\n    Values of the treatment that are compared.",
     }
 
     def __init__(self, equations: Mapping[str, Any], exogenous: Mapping[str, Any] | None = None) -> None:
@@ -143,10 +145,6 @@ class StructuralCausalModel:
             Folds for the residuals.
         random_state : int, Generator or None
             Seed of the folds.
-
-        Returns
-        -------
-        StructuralCausalModel
 
         Examples
         --------
@@ -208,10 +206,6 @@ class StructuralCausalModel:
             function of other variables (a policy). A function that has the variable itself among its arguments changes
             the value that would have come (soft intervention).
 
-        Returns
-        -------
-        StructuralCausalModel
-
         Examples
         --------
         >>> from epicycle.causal import AdditiveNoise, StructuralCausalModel
@@ -258,10 +252,6 @@ class StructuralCausalModel:
         n_samples : int, default=10000
             Draws for each unit, where draws are needed.
 
-        Returns
-        -------
-        Counterfactual
-
         Examples
         --------
         >>> from epicycle.causal import StructuralCausalModel
@@ -295,10 +285,6 @@ class StructuralCausalModel:
 
         Parameters
         ----------
-        treatment, outcome : str
-            Two variables.
-        treated, control : object, default=1, 0
-            Values of the treatment that are compared.
         along : iterable of paths, optional
             Causal paths, each as a sequence of nodes or as text ``"x -> m -> y"``. Along these the treatment is felt as
             treated, along all others as control.
@@ -332,18 +318,10 @@ class StructuralCausalModel:
 
         Parameters
         ----------
-        treatment, outcome : str
-            Two variables.
         mediators : str or iterable of str
             Variables between them.
-        treated, control : object, default=1, 0
-            Values of the treatment that are compared.
         levels : dict, optional
             Values of the mediators for the controlled direct effect.
-
-        Returns
-        -------
-        MediationEffects
         """
         between = self.graph.names("mediators", mediators)
         self.graph.names("treatment and outcome", [treatment, outcome])

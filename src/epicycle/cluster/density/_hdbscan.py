@@ -55,8 +55,6 @@ class HDBSCAN(DensityClustering):
         Whether all rows may be one cluster.
     store_centers : {"centroid", "medoid", "both"}, optional
         Which centres of the clusters to compute.
-    copy : bool, default=False
-        Accepted for compatibility; X is never written to.
 
     Attributes
     ----------

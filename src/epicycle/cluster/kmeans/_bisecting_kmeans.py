@@ -19,7 +19,7 @@ from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, Boolean, Callable, Choice, Domain, Real
 from epicycle.core._random import seed_of
 from epicycle.core._solution import Solution
 from epicycle.core._threads import n_threads
@@ -98,8 +98,6 @@ class BisectingKMeans(CenterModel):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     init : {"random", "k-means++"} or callable, default="random"
         First centres of a split: rows at random, rows drawn far from each other, or what
         ``init(X, 2, random_state)`` returns for the rows of the cluster.
@@ -108,8 +106,6 @@ class BisectingKMeans(CenterModel):
     tol : float, default=1e-4
         A split ends when the squared movement of its centres is at most `tol` times the mean variance of a feature
         among its rows.
-    copy_x : bool, default=True
-        Accepted for compatibility; X is never written to.
     algorithm : {"lloyd", "elkan", "hamerly", "yinyang", "auto"}, default="lloyd"
         Bounds kept for every row, as in :class:`KMeans`. The result is the same.
     bisecting_strategy : {"biggest_inertia", "largest_cluster"}, default="biggest_inertia"
@@ -140,9 +136,7 @@ class BisectingKMeans(CenterModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("k-means++", "random"), Callable()),
-        "n_init": Integer(minimum=1),
         "tol": Real(minimum=0),
         "copy_x": Boolean(),
         "algorithm": Choice("lloyd", "elkan", "hamerly", "yinyang", "auto"),

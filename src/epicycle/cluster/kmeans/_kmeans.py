@@ -39,8 +39,6 @@ class KMeans(CenterModel):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     init : {"k-means++", "k-means||", "random"}, array (n_clusters, n_features) or callable, default="k-means++"
         First centres: rows drawn far from each other, one by one with 2 + log k candidates each ("k-means++") or many
         in a few passes ("k-means||", always taken for rows that are not in memory); rows at random; given centres; or
@@ -50,8 +48,6 @@ class KMeans(CenterModel):
     tol : float, default=1e-4
         Ends when the squared movement of all centres is at most `tol` times the mean variance of a feature. With 0 it
         ends when no label changes.
-    copy_x : bool, default=True
-        Accepted for compatibility; X is never written to.
     algorithm : {"auto", "lloyd", "hamerly", "elkan", "yinyang"}, default="auto"
         Bounds kept for every row: none, one for all other centres, or one for each group of 16 centres ("elkan" and
         "yinyang"). The result is the same.
@@ -87,7 +83,6 @@ class KMeans(CenterModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("k-means++", "k-means||", "random"), Callable(), ArrayLike()),
         "n_init": AnyOf(Choice("auto"), Integer(minimum=1)),
         "tol": Real(minimum=0),

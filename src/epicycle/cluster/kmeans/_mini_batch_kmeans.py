@@ -46,8 +46,6 @@ class MiniBatchKMeans(CenterModel):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     init : {"k-means++", "random"}, array (n_clusters, n_features) or callable, default="k-means++"
         First centres, found among `init_size` rows: drawn far from each other or at random; given centres; or what
         ``init(X, n_clusters, random_state)`` returns.
@@ -106,7 +104,6 @@ class MiniBatchKMeans(CenterModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("k-means++", "random"), Callable(), ArrayLike()),
         "batch_size": Integer(minimum=1),
         "compute_labels": Boolean(),

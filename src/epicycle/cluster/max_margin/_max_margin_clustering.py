@@ -19,7 +19,7 @@ from epicycle.cluster.max_margin._starts import Relaxed, Starts, relax, spectral
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Real
 from epicycle.core._random import seed_of, stream
 from epicycle.core.estimator._catalogue import MethodCard
 from epicycle.core.estimator._estimator import fitting, stores_arguments
@@ -44,8 +44,6 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
 
     Parameters
     ----------
-    n_clusters : int, default=2
-        k.
     C : float, default=1.0
         Price of a margin that is not one: the larger, the weaker the penalty.
     balance : float, default=0.8
@@ -90,11 +88,9 @@ class MaxMarginClustering(ClusterMixin, KernelMachine):  # type: ignore[misc]  #
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "C": Real(minimum=0, inclusive=False),
         **KERNEL_PARAMETERS,
         "balance": Real(minimum=0, maximum=1, inclusive=(False, True)),
-        "n_init": Integer(minimum=1),
         "relaxation": AnyOf(Boolean(), Choice("auto")),
     }
     _card: ClassVar[MethodCard] = MethodCard(

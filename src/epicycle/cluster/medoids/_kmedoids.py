@@ -44,8 +44,6 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     init : {"lab", "build", "k-medoids++", "random"} or array (n_clusters,) of row numbers, default="lab"
         First medoids: each lowers TD by the most among all rows ("build") or among a sample of 10 + sqrt(n) of them
         ("lab"), is drawn with a probability proportional to the distance from those before ("k-medoids++"), or all are
@@ -89,9 +87,12 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         ),
         "metric_params": SEARCH_DOCS["metric_params"],
         "max_iter": "max_iter : int, default={default}\n    Maximum number of rounds over all rows.",
+        "fit_X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)",
+        "predict_X": '%(fit_X)s\n    Rows; with metric="precomputed" their distances from all rows of the fit.',
+        "transform_X": "%(predict_X)s",
+        "transform_returns": "array of shape (n_samples, n_clusters)",
     }
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "metric": SEARCH_PARAMETERS["metric"],
         "metric_params": SEARCH_PARAMETERS["metric_params"],
         "init": AnyOf(Choice("lab", "build", "k-medoids++", "random"), ArrayLike()),
@@ -130,12 +131,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the medoids of rows X, or of distances X between them.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        """
+        """Find the medoids of rows X, or of distances X between them."""
         metric = resolve(2, self.metric, self.metric_params)
         data = self._rows(X, sample_weight, metric)
         rows = distinct_rows(data, precomputed=metric.is_given)
@@ -233,28 +229,12 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     # ------------------------------------------------------------------------------------------- use of a fit
 
     def predict(self, X: Any) -> Any:
-        """The cluster of every row: the number of its nearest medoid.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows; with metric="precomputed" their distances from all rows of the fit.
-        """
+        """The cluster of every row: the number of its nearest medoid."""
         found = self.transform(X)
         return found.argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> Any:
-        """Distances of every row from all medoids.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows; with metric="precomputed" their distances from all rows of the fit.
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters)
-        """
+        """Distances of every row from all medoids."""
         data = self._predict_data(X, missing=takes_missing(self.metric))
         model = (self.metric, self.metric_params, self.cluster_centers_, self.medoid_indices_)
         return engine.map(_distances_of_batch, data, *model, n_jobs=1 if callable(self.metric) else self.n_jobs)

@@ -29,6 +29,10 @@ class PrototypeModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     _docs: ClassVar[Mapping[str, str]] = {
         "fit_X": "X : array or data frame of shape (n_samples, n_features)",
+        "predict_X": "%(fit_X)s",
+        "predict_returns": "ndarray of shape (n_samples,)",
+        "transform_X": "%(fit_X)s",
+        "transform_returns": "ndarray of shape (n_samples, n_clusters)",
         "labels_": "labels_ : ndarray of shape (n_samples,)\n    The cluster of every row.",
         "inertia_": "inertia_ : float\n    J.",
         "certificate_": "certificate_ : Certificate\n    Stationarity: how many prototypes changed in the last round.",
@@ -104,29 +108,11 @@ class PrototypeModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
     # ------------------------------------------------------------------------------------------- use of a fit
 
     def predict(self, X: Any) -> np.ndarray:
-        """The cluster of every row: the number of its nearest prototype.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The cluster of every row: the number of its nearest prototype."""
         return np.asarray(self.transform(X).argmin(axis=1), dtype=np.int32)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Dissimilarities of every row and all prototypes.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-        """
+        """Dissimilarities of every row and all prototypes."""
         self._check_fitted()
         return self._dissimilarity().between(self._numbers(X), self._prototypes_)
 

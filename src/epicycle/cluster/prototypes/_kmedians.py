@@ -10,7 +10,7 @@ import numpy as np
 from epicycle.cluster.prototypes._base import PrototypeModel
 from epicycle.cluster.prototypes._rounds import Dissimilarity
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.stats._class_scatter import dense_rows
 
@@ -25,8 +25,6 @@ class KMedians(PrototypeModel):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     init : {"k-medians++", "random"} or array (n_clusters, n_features), default="k-medians++"
         First centres: rows drawn with a probability proportional to the distance from those before, rows at random, or
         given centres.
@@ -50,9 +48,7 @@ class KMedians(PrototypeModel):
         "fit_X": "X : array, sparse matrix or data frame of shape (n_samples, n_features)"
     }
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("k-medians++", "random"), ArrayLike()),
-        "n_init": Integer(minimum=1),
     }
     _takes_sparse = True
 

@@ -30,8 +30,6 @@ class KModes(CategoryModel):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     init : {"cao", "huang", "random"} or array (n_clusters, n_features), default="cao"
         First prototypes: rows of frequent categories that differ from each other ("cao", without chance), rows nearest
         to draws of each category by its frequency ("huang"), rows at random, or given ones.
@@ -60,9 +58,7 @@ class KModes(CategoryModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "init": AnyOf(Choice("cao", "huang", "random"), ArrayLike()),
-        "n_init": Integer(minimum=1),
         "n_bins": Integer(minimum=2),
     }
 

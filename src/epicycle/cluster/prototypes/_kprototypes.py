@@ -10,7 +10,7 @@ import numpy as np
 from epicycle.cluster.prototypes._categories import CategoryModel, text_columns
 from epicycle.cluster.prototypes._rounds import Dissimilarity
 from epicycle.core._arguments import SharedArguments
-from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, ArrayLike, Choice, Domain, Real
 from epicycle.core.estimator._estimator import fitting, stores_arguments
 from epicycle.data._categories import category_columns
 
@@ -29,8 +29,6 @@ class KPrototypes(CategoryModel):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     categorical_features : "from_dtype" or list of names, numbers or truth values, default="from_dtype"
         Columns of categories; "from_dtype" takes those of a frame, or of an array of objects, that hold no numbers.
     gamma : "auto" or float, default="auto"
@@ -63,11 +61,9 @@ class KPrototypes(CategoryModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(minimum=1),
         "categorical_features": AnyOf(Choice("from_dtype"), ArrayLike()),
         "gamma": AnyOf(Choice("auto"), Real(minimum=0)),
         "init": AnyOf(Choice("cao", "huang", "k-prototypes++", "random"), ArrayLike()),
-        "n_init": Integer(minimum=1),
     }
 
     gamma_: float

@@ -34,8 +34,6 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        k.
     n_components : int, optional
         Number of eigenvectors; None is `n_clusters`.
     n_init : int, default=10
@@ -83,9 +81,7 @@ class SpectralClustering(ClusterMixin, GraphModel):  # type: ignore[misc]  # unt
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
         **GraphModel._parameters,
-        "n_clusters": Integer(minimum=1),
         "n_components": NoneOr(Integer(minimum=1)),
-        "n_init": Integer(minimum=1),
         "gamma": Real(minimum=0),
         "affinity": AnyOf(Choice("nearest_neighbors", "radius", *GIVEN, *sorted(KERNEL_PARAMS)), Callable()),
         "n_neighbors": Integer(minimum=1),

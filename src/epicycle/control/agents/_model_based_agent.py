@@ -281,10 +281,6 @@ class ModelBasedAgent(Saved):
         ----------
         state : int
             Number of the state.
-
-        Returns
-        -------
-        int
         """
         self._require_learnt()
         if not 0 <= state < len(self.policy_):

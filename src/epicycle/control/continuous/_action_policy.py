@@ -17,7 +17,10 @@ Array = np.ndarray
 class ActionPolicy(ABC):
     """Policy by values of states and actions; a subclass gives them, its controls, and their widths."""
 
-    _docs: ClassVar[dict[str, str]] = {"x": "x : array (n,) or (rows, n)\n    State, or several."}
+    _docs: ClassVar[dict[str, str]] = {
+        "x": "x : array (n,) or (rows, n)\n    State, or several.",
+        "value_returns": "float or array (rows,)",
+    }
 
     @abstractmethod
     def _q(self, X: Array) -> Array:

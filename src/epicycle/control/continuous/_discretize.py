@@ -97,10 +97,6 @@ class discretize:  # noqa: N801 - called like a function, and holds what it made
             Whether to solve a grid with half the distances too, and to report the difference as `error`.
         max_iter : int, default=10000
             Largest number of iterations.
-
-        Returns
-        -------
-        GridSolution
         """
         check_parameter("discretize.solve", "check", check, Boolean())
         solution = modified_policy_iteration(self.mdp, tol=tol, max_iter=max_iter)

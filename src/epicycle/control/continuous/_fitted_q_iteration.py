@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 
 from epicycle.control.continuous import _fitting as fitting
-from epicycle.control.continuous._action_policy import ActionPolicy
-from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, NotFittedError
-from epicycle.core._history import History
 from epicycle.core._parameters import check_parameter
 from epicycle.core._random import Seed, seed_of
-from epicycle.core._saved import Saved, attributes_of
+from epicycle.core._saved import attributes_of
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
@@ -21,7 +18,7 @@ _FITTED = ("actions_", "regressors_", "history_", "certificate_", "n_iter_", "_w
 
 
 @in_catalogue("control", "G3", certificate="Bellman residual")
-class FittedQIteration(ActionPolicy, Saved):
+class FittedQIteration(fitting.FittedPolicy):
     r"""Values of states and actions from a batch of transitions, with any regressor (Ernst, Geurts and Wehenkel).
 
     .. math:: y_i = r_i + \gamma \max_a Q_a(x_i'), \qquad Q_a \leftarrow \text{fit of } y_i \text{ on } x_i
@@ -63,12 +60,8 @@ class FittedQIteration(ActionPolicy, Saved):
     array([-1.,  0.,  1.])
     """
 
-    _docs = fitting.FITTED_DOCS
     actions_: Array
     regressors_: list[Any]
-    history_: History
-    certificate_: Certificate
-    n_iter_: int
 
     def __init__(
         self,
@@ -144,23 +137,13 @@ class FittedQIteration(ActionPolicy, Saved):
         return int(self._width)
 
     def value(self, x: Any) -> Any:
-        """Value of the best action in states.
-
-        Returns
-        -------
-        float or array (rows,)
-        """
+        """Value of the best action in states."""
         best = self.q_values(x).max(axis=-1)
         return float(best) if best.ndim == 0 else best
 
     def __epi_state__(self) -> dict[str, Any]:
         self._n_entries()
         return {"parameters": attributes_of(self, fitting.ARGUMENTS), "fitted": attributes_of(self, _FITTED)}
-
-    def __epi_restore__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state["parameters"])  # type: ignore[misc]  # an object that was only allocated
-        for name, value in state["fitted"].items():
-            setattr(self, name, value)
 
 
 def _checked(X: Any, actions: Any, rewards: Any, X_next: Any, ended: Any) -> tuple[Array, ...]:

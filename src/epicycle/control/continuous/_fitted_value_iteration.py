@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from epicycle.control.continuous import _fitting as fitting
-from epicycle.control.continuous._action_policy import ActionPolicy
 from epicycle.control.continuous._system import box_of, states_of, system_of
-from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ModelFormatError, NotFittedError
-from epicycle.core._history import History
 from epicycle.core._parameters import check_parameter
 from epicycle.core._random import Seed, seed_of, stream
-from epicycle.core._saved import Saved, attributes_of
+from epicycle.core._saved import attributes_of
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
@@ -23,7 +20,7 @@ _FITTED = ("regressor_", "states_", "history_", "certificate_", "n_iter_")
 
 
 @in_catalogue("control", "G3", certificate="Bellman residual")
-class FittedValueIteration(ActionPolicy, Saved):
+class FittedValueIteration(fitting.FittedPolicy):
     r"""Value iteration over a sample of continuous states, with any regressor in the place of a table.
 
     .. math:: y_i = \max_a \Big\{ R(x_i, a) + \gamma V(f(x_i, a)) \Big\}, \qquad
@@ -69,12 +66,8 @@ class FittedValueIteration(ActionPolicy, Saved):
     (1, 1)
     """
 
-    _docs = fitting.FITTED_DOCS
     regressor_: Any
     states_: Array
-    history_: History
-    certificate_: Certificate
-    n_iter_: int
 
     def __init__(
         self,
@@ -156,12 +149,7 @@ class FittedValueIteration(ActionPolicy, Saved):
         return out
 
     def value(self, x: Any) -> Any:
-        """Values of states.
-
-        Returns
-        -------
-        float or array (rows,)
-        """
+        """Values of states."""
         X, one = states_of("x", x, self._n_entries())
         values = np.where(self.system.ended(X), 0.0, fitting.predictions(self.regressor_, X))
         return float(values[0]) if one else values
@@ -189,8 +177,3 @@ class FittedValueIteration(ActionPolicy, Saved):
                 )
         parameters = {**self._given, **attributes_of(self, (*fitting.ARGUMENTS, "n_draws"))}
         return {"parameters": parameters, "fitted": attributes_of(self, _FITTED)}
-
-    def __epi_restore__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state["parameters"])  # type: ignore[misc]  # an object that was only allocated
-        for name, value in state["fitted"].items():
-            setattr(self, name, value)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from epicycle.control.continuous._action_policy import ActionPolicy
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterTypeError
 from epicycle.core._history import History
 from epicycle.core._parameters import SHARED_PARAMETERS, Integer, Real
+from epicycle.core._saved import Saved
 from epicycle.tree.forest._regressor import ExtraTreesRegressor
 
 Array = np.ndarray
@@ -34,6 +36,20 @@ FITTED_DOCS: dict[str, str] = {
     "tol": "tol : float, default={default}\n"
     "    Change of the values, as the root of its mean square relative to their spread, at which to stop.",
 }
+
+
+class FittedPolicy(ActionPolicy, Saved):
+    """Policy by values that were fitted, with what the iterations left behind."""
+
+    _docs = FITTED_DOCS
+    history_: History
+    certificate_: Certificate
+    n_iter_: int
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["parameters"])  # type: ignore[misc]  # an object that was only allocated
+        for name, value in state["fitted"].items():
+            setattr(self, name, value)
 
 
 def regressor_of(given: Any, seed: int) -> Any:

@@ -63,10 +63,6 @@ class GridSolution(ActionPolicy):
         ----------
         x : array (n,) or (rows, n)
             State, or several; those outside of the box count as on its edge.
-
-        Returns
-        -------
-        float or array (rows,)
         """
         X, one = states_of("x", x, len(self.grid.shape))
         values = self.grid.weights(X) @ self.solution.values

@@ -24,7 +24,6 @@ from epicycle.control.filters._kalman_model import FORMS, PARAMETERS, StateSpace
 from epicycle.control.filters._kalman_result import SERIES_DOCS, KalmanFilterResult, KalmanSmootherResult
 from epicycle.control.systems import _riccati as checks
 from epicycle.core._certificate import Certificate
-from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Integer, Real, check_parameter
@@ -95,12 +94,13 @@ class KalmanFilter(StateSpaceModel):
     array([0.999, 1.009, 1.   , 0.991])
     """
 
+    _docs = SERIES_DOCS
+
     history_: History
     certificate_: Certificate
 
     # ------------------------------------------------------------------------------------------------ inference
 
-    @documented(SERIES_DOCS)
     def filter(self, y: Any, u: Any = None, *, n_jobs: int | None = None) -> Any:
         """States given what was observed up to their time.
 
@@ -115,7 +115,6 @@ class KalmanFilter(StateSpaceModel):
 
         return self._each(one, y, u, n_jobs)
 
-    @documented(SERIES_DOCS)
     def log_likelihood(self, y: Any, u: Any = None, *, n_jobs: int | None = None) -> Any:
         """Log-density of the observations; needs no room for states.
 
@@ -126,7 +125,6 @@ class KalmanFilter(StateSpaceModel):
         found = self._each(lambda s, c: self._filtered(self._given(s, c), NOTHING)[0], y, u, n_jobs)
         return np.array(found) if isinstance(found, list) else found
 
-    @documented(SERIES_DOCS)
     def smooth(self, y: Any, u: Any = None, *, n_jobs: int | None = None) -> Any:
         """States given all observations.
 
@@ -144,7 +142,6 @@ class KalmanFilter(StateSpaceModel):
 
         return self._each(one, y, u, n_jobs)
 
-    @documented(SERIES_DOCS)
     def gradient(
         self, y: Any, u: Any = None, *, parameters: Sequence[str] = LEARNT, n_jobs: int | None = None
     ) -> dict[str, Array]:
@@ -314,10 +311,6 @@ class KalmanFilter(StateSpaceModel):
         ----------
         **changed
             Arguments of the constructor.
-
-        Returns
-        -------
-        KalmanFilter
         """
         return KalmanFilter(**{**{name: getattr(self, name) for name in PARAMETERS}, **changed})
 

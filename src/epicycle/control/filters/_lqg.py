@@ -168,10 +168,6 @@ class LQG:
             Number of steps T; None means an infinite horizon.
         tol : float, default=1e-10
             Residual of Riccati's equations, relative, at which the certificate holds.
-
-        Returns
-        -------
-        LQGSolution
         """
         check_parameter("LQG.solve", "horizon", horizon, NoneOr(Integer(minimum=1)))
         check_parameter("LQG.solve", "tol", tol, Real(0, inclusive=False))

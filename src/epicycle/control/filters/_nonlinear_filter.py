@@ -21,6 +21,7 @@ class NonlinearFilter:
     """System x(t + 1) = f(x(t), u(t)) + w(t), y(t) = h(x(t)) + v(t) with Gaussian noise."""
 
     _docs: ClassVar[Mapping[str, str]] = {
+        **SERIES_DOCS,
         "f": "f : callable\n    Dynamics ``f(x)``, or ``f(x, u)`` with controls.",
         "h": "h : callable\n    Observation ``h(x)``.",
         "W": "W : array of shape (n, n)\n    Covariance of the noise of the dynamics.",

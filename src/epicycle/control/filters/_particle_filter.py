@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from epicycle.control.filters._kalman_result import SERIES_DOCS, KalmanFilterResult
+from epicycle.control.filters._kalman_result import KalmanFilterResult
 from epicycle.control.filters._nonlinear_filter import Function, NonlinearFilter
 from epicycle.control.systems._riccati import covariance_root
-from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
@@ -78,7 +77,6 @@ class ParticleFilter(NonlinearFilter):
         check_parameter("ParticleFilter", "random_state", random_state, SHARED_PARAMETERS["random_state"])
         self.n_particles, self.resample_below, self.random_state = n_particles, float(resample_below), random_state
 
-    @documented(SERIES_DOCS)
     def filter(self, y: Any, u: Any = None) -> KalmanFilterResult:
         """States given what was observed up to their time: means and covariances of the weighted particles."""
         seen, controls = self._observations(y, u)

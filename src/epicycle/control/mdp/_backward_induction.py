@@ -67,10 +67,6 @@ def backward_induction(
     n_jobs : int, optional
         Threads; the bits of the result do not depend on it.
 
-    Returns
-    -------
-    BackwardInductionSolution
-
     Examples
     --------
     One step away waits a reward of 1, four steps away one of 10. With three steps left the near one is all there is:

@@ -32,10 +32,6 @@ def linear_program(mdp: MDP, *, tol: float = 1e-8) -> PlanningSolution:
     tol : float, default=1e-8
         Loss of the policy, relative to the largest value, at which the certificate holds.
 
-    Returns
-    -------
-    PlanningSolution
-
     Examples
     --------
     >>> import numpy as np

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from epicycle.control.mdp import _mdp_inputs as inputs
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Real, check_parameter
 
@@ -17,6 +18,7 @@ Array = np.ndarray
 CRITERIA = ("discounted", "total", "average")
 
 
+@documented({})
 class MDP:
     r"""Finite Markov decision process :math:`(S, A, P_{sa}, \gamma, R)`.
 
@@ -79,6 +81,8 @@ class MDP:
     >>> solution.values.round(6)
     array([10.,  0.])
     """
+
+    _docs = {"discount": "discount, criterion\n    As for the class."}  # noqa: RUF012
 
     def __init__(
         self,
@@ -143,14 +147,8 @@ class MDP:
             All states, or, with `explore`, those to start from.
         actions : iterable or callable
             The actions, or a function that gives those of a state; a state without actions is terminal.
-        discount, criterion
-            As for the class.
         explore : bool, default=False
             Add the states that are reached from `states`.
-
-        Returns
-        -------
-        MDP
 
         Examples
         --------
@@ -175,12 +173,6 @@ class MDP:
         ----------
         env : gymnasium.Env
             FrozenLake, Taxi, CliffWalking and others of its toy texts.
-        discount, criterion
-            As for the class.
-
-        Returns
-        -------
-        MDP
         """
         table = getattr(getattr(env, "unwrapped", env), "P", None)
         if table is None:

@@ -29,6 +29,7 @@ from epicycle.core._threads import n_threads
 from epicycle.core.estimator import in_catalogue
 
 Array = np.ndarray
+_DOCS = {**PLANNER_DOCS, "mdp": "mdp : MDP\n    The process, with the discounted or the total criterion."}
 #: Improvements below this part of a value are rounding: without it policies of equal value would alternate for ever.
 _WORTH = 1e-12
 _ROUNDING = 8 * float(np.finfo(float).eps)  # span of a change, of the largest value, that is nothing but rounding
@@ -36,7 +37,7 @@ _SETTLED = 0.1  # of the residual: sweeps of evaluation that take its span below
 _ROUGH = 1e-5  # the same while large systems are solved roughly, until nothing improves by more
 
 
-@in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
+@in_catalogue("control", "G1", certificate="loss of the policy", docs=_DOCS)
 def policy_iteration(
     mdp: MDP, *, tol: float = 1e-8, max_iter: int = 1000, initial_policy: Any = None, n_jobs: int | None = None
 ) -> PlanningSolution:
@@ -47,8 +48,6 @@ def policy_iteration(
 
     Parameters
     ----------
-    mdp : MDP
-        The process, with the discounted or the total criterion.
     tol : float, default=1e-8
         Loss of the policy, relative to the largest value, at which the certificate holds.
     max_iter : int, default=1000
@@ -104,7 +103,7 @@ def policy_iteration(
     return finish(mdp, _about(mdp, values, choice, n_jobs), tol, history, n_iter, f"after {n_iter} policies")
 
 
-@in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
+@in_catalogue("control", "G1", certificate="loss of the policy", docs=_DOCS)
 def modified_policy_iteration(
     mdp: MDP,
     *,
@@ -121,8 +120,6 @@ def modified_policy_iteration(
 
     Parameters
     ----------
-    mdp : MDP
-        The process, with the discounted or the total criterion.
     sweeps : int, default=20
         Largest number of sweeps of evaluation after each improvement; fewer where the values have settled to a tenth
         of the residual.
@@ -137,7 +134,7 @@ def modified_policy_iteration(
     return _general(mdp, sweeps, 1.0, tol, max_iter, initial_values, None, n_jobs)
 
 
-@in_catalogue("control", "G1", certificate="loss of the policy", docs=PLANNER_DOCS)
+@in_catalogue("control", "G1", certificate="loss of the policy", docs=_DOCS)
 def generalized_policy_iteration(
     mdp: MDP,
     *,
@@ -155,8 +152,6 @@ def generalized_policy_iteration(
 
     Parameters
     ----------
-    mdp : MDP
-        The process, with the discounted or the total criterion.
     sweeps : int, default=3
         Largest number of sweeps of evaluation after each improvement.
     share : float, default=0.5

@@ -47,10 +47,6 @@ def heuristic_search_value_iteration(
     time_limit : float, optional
         Seconds after which no further trial begins.
 
-    Returns
-    -------
-    POMDPSolution
-
     Examples
     --------
     >>> from epicycle.control import heuristic_search_value_iteration, worlds

@@ -69,10 +69,6 @@ def incremental_pruning(
     max_vectors : int, default=200000
         Most vectors that may be compared at once; beyond it an error says so.
 
-    Returns
-    -------
-    POMDPSolution
-
     Examples
     --------
     >>> from epicycle.control import incremental_pruning, worlds

@@ -95,10 +95,6 @@ def online_search(
     max_iter : int, default=500
         Largest number of expansions.
 
-    Returns
-    -------
-    OnlineSearchResult
-
     Examples
     --------
     >>> from epicycle.control import online_search, worlds

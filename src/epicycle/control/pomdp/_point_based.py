@@ -54,10 +54,6 @@ def point_based_value_iteration(
     max_iter : int, default=1000
         Largest number of sweeps over the beliefs.
 
-    Returns
-    -------
-    POMDPSolution
-
     Examples
     --------
     >>> from epicycle.control import point_based_value_iteration, worlds

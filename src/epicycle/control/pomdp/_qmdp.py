@@ -17,11 +17,6 @@ def qmdp(pomdp: POMDP) -> POMDPSolution:
 
     The maximum is an upper bound of all values. The policy never pays for information.
 
-    Parameters
-    ----------
-    pomdp : POMDP
-        The process.
-
     Returns
     -------
     POMDPSolution

@@ -8,8 +8,14 @@ import numpy as np
 
 from epicycle.control.pomdp._pomdp import POMDP
 from epicycle.core._checks import count, number
+from epicycle.core._docs import documented
 from epicycle.core._random import Seed, stream
 
+#: Entries of docstrings that the processes share.
+WORLD_DOCS = {
+    "discount": "discount : float, default={default}\n    Discount.",
+    "random_state": "random_state : int, Generator, RandomState or None\n    Seed.",
+}
 #: Ten by ten cells with walls, a reward in one corner and a penalty on the way.
 _ROOMS = """\
 ..........
@@ -24,13 +30,12 @@ _ROOMS = """\
 .......#.+"""
 
 
+@documented(WORLD_DOCS)
 def tiger(discount: float = 0.95, *, accuracy: float = 0.85) -> POMDP:
     """Tiger behind one of two doors: listen for 1, open the right door for 10, or the wrong one for -100.
 
     Parameters
     ----------
-    discount : float, default=0.95
-        Discount.
     accuracy : float, default=0.85
         Probability that the tiger is heard where it is.
 
@@ -59,6 +64,7 @@ def tiger(discount: float = 0.95, *, accuracy: float = 0.85) -> POMDP:
     )
 
 
+@documented(WORLD_DOCS)
 def machine_maintenance(n_levels: int = 4, *, discount: float = 0.95, wear: float = 0.15) -> POMDP:
     """Machine that wears out unseen: produce, inspect what it made, or replace it.
 
@@ -66,8 +72,6 @@ def machine_maintenance(n_levels: int = 4, *, discount: float = 0.95, wear: floa
     ----------
     n_levels : int, default=4
         Levels of wear; the last makes nothing but defects.
-    discount : float, default=0.95
-        Discount.
     wear : float, default=0.15
         Probability that production brings the machine to the next level.
 
@@ -165,6 +169,7 @@ def noisy_grid(
     )
 
 
+@documented(WORLD_DOCS)
 def random_pomdp(
     n_states: int, n_actions: int, n_observations: int, *, discount: float = 0.9, random_state: Seed = None
 ) -> POMDP:
@@ -174,14 +179,6 @@ def random_pomdp(
     ----------
     n_states, n_actions, n_observations : int
         Sizes.
-    discount : float, default=0.9
-        Discount.
-    random_state : int, Generator, RandomState or None
-        Seed.
-
-    Returns
-    -------
-    POMDP
 
     Examples
     --------

@@ -11,6 +11,7 @@ import numpy as np
 from epicycle._native import control as native
 from epicycle.control.simulators._rollout import Rollout, follow
 from epicycle.core._checks import count
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Real, check_parameter
 from epicycle.core._random import Seed, stream
@@ -33,9 +34,15 @@ SIMULATOR_DOCS = {
     "integrator": "integrator : {'euler', 'semi-implicit', 'rk4'}, default={default}\n"
     "    Euler's step; the same with speeds before positions; or the classical method of Runge and Kutta, order 4.",
     "gravity": "gravity : float, default={default}\n    Acceleration of gravity.",
+    "x": "x : array (n,) or (rows, n)\n    State, or several.",
+    "u": "u : array (m,) or (rows, m)\n    Control.",
+    "max_steps": "max_steps : int, optional\n"
+    "    Steps after which an episode is cut; by default `max_steps` of the class.",
+    **{f"{method}_returns": "array (n,) or (rows, n)" for method in ("dynamics", "step", "reset")},
 }
 
 
+@documented({})
 class Simulator(ABC):
     """Base of the simulated systems; a subclass gives its parameters, limits, start and reward."""
 
@@ -109,14 +116,8 @@ class Simulator(ABC):
 
         Parameters
         ----------
-        x : array (n,) or (rows, n)
-            State, or several.
         u : array (m,) or (rows, m)
             Control, not cut to its limits.
-
-        Returns
-        -------
-        array (n,) or (rows, n)
         """
         X, U, one = self._pairs(x, u)
         out = native.motion(self._number, self._kernel_parameters(), X, U)
@@ -127,14 +128,8 @@ class Simulator(ABC):
 
         Parameters
         ----------
-        x : array (n,) or (rows, n)
-            State, or several.
         u : array (m,) or (rows, m)
             Control; what exceeds its limits is cut.
-
-        Returns
-        -------
-        array (n,) or (rows, n)
         """
         X, U, one = self._pairs(x, u)
         last = self._run(X, 1, given=U[:, None, :], store=False, n_jobs=1)[-2]
@@ -161,10 +156,6 @@ class Simulator(ABC):
 
         Parameters
         ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-        u : array (m,) or (rows, m)
-            Control.
         second : bool, default=False
             Whether to compute second derivatives.
 
@@ -210,10 +201,6 @@ class Simulator(ABC):
             Whether trajectories end where they leave `state_low` and `state_high`.
         n_jobs : int, optional
             Number of threads; by default as many as the work is worth. The bits are the same.
-
-        Returns
-        -------
-        Rollout
         """
         start = self._states(x)
         one, X = start.ndim == 1, np.atleast_2d(start)
@@ -315,10 +302,6 @@ class Simulator(ABC):
             Number of states; by default one.
         random_state : None, int, Generator or RandomState
             Seed.
-
-        Returns
-        -------
-        array (n,) or (rows, n)
         """
         check_parameter(type(self).__name__, "random_state", random_state, SHARED_PARAMETERS["random_state"])
         X = self._start(stream(random_state, "reset"), 1 if rows is None else count("rows", rows, low=0))
@@ -331,8 +314,6 @@ class Simulator(ABC):
         ----------
         x : array (n,) or (rows, n)
             State before the step.
-        u : array (m,) or (rows, m)
-            Control.
         x_next : array (n,) or (rows, n)
             State after it.
 
@@ -347,11 +328,6 @@ class Simulator(ABC):
     def ended(self, x: Any) -> Any:
         """Whether a state lies outside of `state_low` and `state_high`, where an episode ends.
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-
         Returns
         -------
         bool or array (rows,)
@@ -361,28 +337,13 @@ class Simulator(ABC):
         return bool(out) if X.ndim == 1 else out
 
     def environment(self, *, max_steps: int | None = None) -> Environment:
-        """Environment with the methods of Gymnasium, ``reset`` and ``step``, which does not need that package.
-
-        Parameters
-        ----------
-        max_steps : int, optional
-            Steps after which an episode is cut; by default `max_steps` of the class.
-
-        Returns
-        -------
-        Environment
-        """
+        """Environment with the methods of Gymnasium, ``reset`` and ``step``, which does not need that package."""
         from epicycle.control.simulators._environment import Environment
 
         return Environment(self, max_steps=max_steps)
 
     def to_gymnasium(self, *, max_steps: int | None = None) -> Any:
         """Environment of Gymnasium (the extra ``rl``), with its spaces, for learners that check the class.
-
-        Parameters
-        ----------
-        max_steps : int, optional
-            Steps after which an episode is cut; by default `max_steps` of the class.
 
         Returns
         -------

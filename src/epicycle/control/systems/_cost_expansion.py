@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+
+from epicycle.core._docs import documented
 
 Array = np.ndarray
 
@@ -24,8 +26,13 @@ class Expansion:
     final_xx: Array
 
 
+@documented({})
 class TrajectoryCost(ABC):
     """Base of the costs of trajectories."""
+
+    _docs: ClassVar = {
+        "time": "time : int, default={default}\n    Time of the first state, where the target changes with time."
+    }
 
     @abstractmethod
     def _total(self, X: Array, U: Array, time: int) -> Any:
@@ -44,8 +51,6 @@ class TrajectoryCost(ABC):
             States.
         controls : array (..., T, m)
             Controls.
-        time : int, default=0
-            Time of the first state, where the target changes with time.
 
         Returns
         -------
@@ -62,11 +67,5 @@ class TrajectoryCost(ABC):
             States.
         controls : array (T, m)
             Controls.
-        time : int, default=0
-            Time of the first state, where the target changes with time.
-
-        Returns
-        -------
-        Expansion
         """
         return self._expand(np.asarray(states, dtype=np.float64), np.asarray(controls, dtype=np.float64), time)

@@ -136,10 +136,6 @@ class DDP:
             Number of controls m, where neither the dynamics nor controls tell it.
         time : int, default=0
             Time of the first state, for costs that change with time.
-
-        Returns
-        -------
-        TrajectorySolution
         """
         start, U = self._start(x, controls, horizon, n_controls)
         system = ControlledSystem(self.dynamics, len(start), U.shape[1], self.control_low, self.control_high)

@@ -138,13 +138,6 @@ class FeatureDynamics(LearntDynamics):
     def derivatives(self, x: Any, u: Any) -> tuple[Array, ...]:
         """One step with its derivatives, by central differences.
 
-        Parameters
-        ----------
-        x : array (n,)
-            State.
-        u : array (m,)
-            Control.
-
         Returns
         -------
         value, A, B : arrays (n,), (n, n), (n, m)

@@ -22,7 +22,10 @@ Array = np.ndarray
 class LearntDynamics(ABC):
     """Base of dynamics that are fitted to trajectories."""
 
-    _docs: ClassVar[Mapping[str, str]] = {}
+    _docs: ClassVar[Mapping[str, str]] = {
+        "derivatives_x": "x : array (n,)\n    State.",
+        "derivatives_u": "u : array (m,)\n    Control.",
+    }
     n_states_: int
     n_controls_: int
     n_transitions_: int

@@ -107,10 +107,6 @@ class LinearDynamics(LearntDynamics):
 
         Parameters
         ----------
-        x : array (n,)
-            State.
-        u : array (m,)
-            Control.
         second : bool, default=False
             Whether to return second derivatives, which are zero.
 

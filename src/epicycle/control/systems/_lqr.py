@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle.control.systems import _riccati as riccati
 from epicycle.core._certificate import Certificate
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import ConvergenceWarning, DataError
 from epicycle.core._history import History
 from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real, check_parameter
@@ -18,6 +19,7 @@ from epicycle.core.estimator import in_catalogue
 Array = np.ndarray
 
 
+@documented({})
 @dataclass(frozen=True)
 class LQRSolution:
     r"""Feedback :math:`u = -K x - k` and the cost that is still to come, :math:`x' P x + 2 p' x + c`.
@@ -42,6 +44,11 @@ class LQRSolution:
         Times of a finite horizon in continuous time; between them feedback and costs are linear.
     """
 
+    _docs: ClassVar = {
+        "x": "x : array (n,) or (rows, n)\n    State, or several.",
+        "time": "time : int or float, default={default}\n    Time, with a finite horizon.",
+    }
+
     gain: Array
     offset: Array = field(repr=False)
     cost_matrix: Array = field(repr=False)
@@ -55,13 +62,6 @@ class LQRSolution:
     def control(self, x: Any, time: float = 0) -> Array:
         """Best control in a state.
 
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-        time : int or float, default=0
-            Time, with a finite horizon.
-
         Returns
         -------
         array (m,) or (rows, m)
@@ -71,13 +71,6 @@ class LQRSolution:
 
     def cost_to_go(self, x: Any, time: float = 0) -> Array:
         """Expected cost from a state on.
-
-        Parameters
-        ----------
-        x : array (n,) or (rows, n)
-            State, or several.
-        time : int or float, default=0
-            Time, with a finite horizon.
 
         Returns
         -------
@@ -202,10 +195,6 @@ class LQR:
             Intervals of a finite horizon in continuous time, at whose ends the feedback is given.
         tol : float, default=1e-10
             Residual of Riccati's equation, relative to P, at which the certificate holds.
-
-        Returns
-        -------
-        LQRSolution
         """
         lengths: Domain = Real(0, inclusive=False) if self.time == "continuous" else Integer(minimum=1)
         check_parameter("LQR.solve", "horizon", horizon, NoneOr(lengths))

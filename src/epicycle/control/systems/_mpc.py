@@ -116,10 +116,6 @@ class MPC:
         ----------
         controls : array (horizon, m), optional
             Controls with which the next plan begins; by default zero.
-
-        Returns
-        -------
-        MPC
         """
         self._guess = None if controls is None else np.array(controls, dtype=np.float64)
         if self._guess is not None and (self._guess.ndim != 2 or len(self._guess) != self.horizon):
@@ -171,10 +167,6 @@ class MPC:
             First state.
         n_steps : int
             Number of steps.
-
-        Returns
-        -------
-        MPCRun
         """
         step = system.step if hasattr(system, "step") else system
         state = np.asarray(x, dtype=np.float64)

@@ -257,14 +257,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self._run.warning = message
 
     def _conclude_directly(
-        self, certificate: Certificate, *, x: np.ndarray | None = None, objective: float = 0.0, **facts: Any
+        self,
+        certificate: Certificate,
+        *,
+        x: np.ndarray | None = None,
+        objective: float = 0.0,
+        n_iter: int = 1,
+        **facts: Any,
     ) -> None:
-        """Set the evidence of a fit in one step, without iterations."""
+        """Set the evidence of a fit in one step, without iterations, or of the last step of `n_iter`."""
         x = np.zeros(0) if x is None else x
         monitor = self._monitor(1, lambda _x: {})
         monitor(1, x, objective=objective, **facts)
         reason = "converged" if certificate.holds else "stalled"
-        self._conclude(Solution(x, objective, monitor.history(), certificate, 1, reason))
+        self._conclude(Solution(x, objective, monitor.history(), certificate, n_iter, reason))
 
     # ---------------------------------------------------------------- the fitted object
 

@@ -18,7 +18,7 @@ from epicycle.data import Data
 from epicycle.decomposition._row_factors import RowFactors
 from epicycle.decomposition.dictionary._atoms import coded, drawn_atom, fit_of, inside, swept
 from epicycle.decomposition.dictionary._base import SparseCoding
-from epicycle.decomposition.nmf._starts import HEAVIEST, LARGEST
+from epicycle.decomposition.nmf._starts import require_extent
 from epicycle.decomposition.pca._spectrum import by_products
 from epicycle.linalg._signs import oriented
 from epicycle.stats._moments import refuse_non_finite
@@ -143,17 +143,6 @@ def extent_of_batch(batch: Any) -> tuple[int, float, _Largest]:
     """(rows, weight, largest entry)."""
     values = batch.X.data if hasattr(batch.X, "indptr") else batch.X
     return batch.n_rows, batch.total_weight, _Largest(float(np.abs(values).max(initial=0.0)))
-
-
-def require_extent(weight: float, largest: float) -> None:
-    """Refuse sizes whose squares leave floating point."""
-    if largest > LARGEST or 0 < largest < 1 / LARGEST:
-        raise DataError(f"X: a largest entry of {largest:g}; expected one between {1 / LARGEST:g} and {LARGEST:g}")
-    if not 1 / HEAVIEST <= weight <= HEAVIEST:
-        raise DataError(
-            f"sample_weight: a sum of {weight:g}; expected one between {1 / HEAVIEST:g} and {HEAVIEST:g}: multiply all "
-            "by a common factor"
-        )
 
 
 def given_array(A: Any, shape: tuple[int, int], name: str) -> np.ndarray:

@@ -164,12 +164,7 @@ class MiniBatchDictionaryLearning(DictionaryLearner):
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with rows X as one batch.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Go on with rows X as one batch."""
         first = not hasattr(self, "components_")
         data, _ = self._intake(X, sample_weight, reset=first)
         if first:
@@ -184,11 +179,9 @@ class MiniBatchDictionaryLearning(DictionaryLearner):
         self._publish(D, data)
         change = float(np.linalg.norm(D - before)) / len(D)
         words = "change of the atoms in the last step, over their number; no end is claimed"
-        monitor = self._monitor(1, lambda _x: {})
-        value = 0.0 if cost is None else cost
-        monitor(1, D.ravel(), objective=value, change=change)
         certificate = Certificate("change of the atoms", change, np.inf, words)
-        self._conclude(Solution(D.ravel(), value, monitor.history(), certificate, self.n_steps_, "converged"))
+        value = 0.0 if cost is None else cost
+        self._conclude_directly(certificate, x=D.ravel(), objective=value, n_iter=self.n_steps_, change=change)
         return self
 
     def _intake(self, X: Any, sample_weight: Any, *, reset: bool) -> tuple[ArrayData, float]:

@@ -34,7 +34,6 @@ class FastICA(Unmixing):
 
     Parameters
     ----------
-    %(n_components)s
     algorithm : {"parallel", "deflation"}, default="parallel"
         All rows of W at once, or one after the other.
     whiten : {"unit-variance", "arbitrary-variance"} or False, default="unit-variance"

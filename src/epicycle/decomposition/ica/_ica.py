@@ -39,7 +39,6 @@ class ICA(Unmixing):
 
     Parameters
     ----------
-    %(n_components)s
     sources : {"logistic", "laplace"}, default="logistic"
         Density p of the sources; \|y\| of "laplace" is rounded off within 0.05 of zero.
     solver : {"auto", "picard", "natural-gradient", "stochastic"}, default="auto"

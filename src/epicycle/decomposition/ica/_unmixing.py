@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
 from epicycle.core._checks import require_columns
 from epicycle.core._exceptions import DataError
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
+from epicycle.decomposition._components import ComponentsOut
 from epicycle.decomposition.ica._whitening import Whitening
 from epicycle.decomposition.pca._projection import coordinates
 from epicycle.stats._moments import refuse_non_finite
 
 
-class Unmixing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped
+class Unmixing(ComponentsOut, Estimator):
     """Base of the methods of independent components."""
 
-    _takes_sparse = True
     _docs: ClassVar[dict[str, str]] = {
         "n_components": "n_components : int, optional\n"
         "    Sources, at most as many as features; default: all directions in which rows differ.",
@@ -30,7 +29,6 @@ class Unmixing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
         "    A with x = m + A s, the pseudo-inverse of B.",
     }
 
-    components_: np.ndarray
     mixing_: np.ndarray
     mean_: np.ndarray
     whitening_: np.ndarray
@@ -53,17 +51,7 @@ class Unmixing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
         return np.asarray(getattr(self, "mean_", np.zeros(self.components_.shape[1])))
 
     def transform(self, X: Any, copy: bool = True) -> Any:
-        """The sources of the rows.
-
-        Parameters
-        ----------
-        copy : bool, default=True
-            Accepted for compatibility; X is never written to.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """The sources of the rows."""
         return engine.map(coordinates, self._predict_data(X), self._origin(), self.components_, None)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -77,21 +65,11 @@ class Unmixing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  #
         ----------
         X : array-like of shape (n_samples, n_components)
             Sources.
-        copy : bool, default=True
-            Accepted for compatibility; X is never written to.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
         S = require_columns(np.asarray(X), len(self.components_), "source")
         found = S @ self.mixing_.T + self._origin()
         return np.asarray(found, dtype=S.dtype if S.dtype == np.float32 else np.float64)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
 
 
 def as_type(values: np.ndarray, like: np.dtype[Any]) -> np.ndarray:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle.core._checks import require_columns
 from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._parameters import AnyOf, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Data
+from epicycle.decomposition._components import ComponentsOut
 from epicycle.decomposition.nmf._divergence import NAMES, FactorPenalty, beta_of
 from epicycle.decomposition.nmf._multiplicative import Divergence
 from epicycle.decomposition.nmf._starts import Extent, balanced, starting_factors
@@ -24,10 +24,8 @@ NO_PROOF = "no proof of a global optimum"
 MEANING = f"projected gradient of both factors relative to that at the start: a stationary point; {NO_PROOF}"
 
 
-class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped
+class NonNegativeFactors(ComponentsOut, Estimator):
     """Base of the non-negative factorisations."""
-
-    _takes_sparse = True
 
     _docs: ClassVar[Mapping[str, str]] = {
         "n_components": 'n_components : int, "auto" or None, default={default}\n'
@@ -47,7 +45,6 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         "n_components_": "n_components_ : int\n    k.",
         "reconstruction_err_": "reconstruction_err_ : float\n    sqrt(2 d): for squared distances |X - WH|.",
         "fit_transform_returns": "array of shape (n_samples, n_components)",
-        "transform_returns": "array of shape (n_samples, n_components)",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("components_", "n_components_", "reconstruction_err_")
     _parameters: ClassVar[Mapping[str, Domain]] = {
@@ -69,7 +66,6 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
     random_state: Any
     n_jobs: int | None
 
-    components_: np.ndarray
     n_components_: int
     reconstruction_err_: float
     _mean_: float
@@ -111,14 +107,6 @@ class NonNegativeFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         self._check_fitted()
         W = X if sp.issparse(X) else np.asarray(X)
         return require_columns(W, len(self.components_), "component") @ self.components_
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    @property
-    def _n_components(self) -> int:
-        return self.n_components_
 
     # ------------------------------------------------------------------------------------------- start and objective
 

@@ -186,12 +186,7 @@ class MiniBatchNMF(NonNegativeFactors):
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, W: Any = None, H: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with rows X as one batch.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Go on with rows X as one batch."""
         first = not hasattr(self, "components_")
         data, extent = self._intake(X, sample_weight, reset=first)
         if first:
@@ -207,9 +202,7 @@ class MiniBatchNMF(NonNegativeFactors):
         self.n_steps_ += 1
         cost, change = 0.0 if cost is None else cost, _change(Ht, before)
         certificate = Certificate("change of H", change, np.inf, "relative change in the last step; no end is claimed")
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, Ht.ravel(), objective=cost, change=change)
-        self._conclude(Solution(Ht.ravel(), cost, monitor.history(), certificate, self.n_steps_, "converged"))
+        self._conclude_directly(certificate, x=Ht.ravel(), objective=cost, n_iter=self.n_steps_, change=change)
         return self
 
     def _intake(self, X: Any, sample_weight: Any, *, reset: bool) -> tuple[ArrayData, Extent]:

@@ -20,8 +20,8 @@ from epicycle.data import Batch, Data
 from epicycle.decomposition.pca._spectrum import by_products
 from epicycle.stats._moments import refuse_non_finite
 
-LARGEST = 1e70  # entries beyond this, or all below its inverse: squares and products of factors leave floating point
-HEAVIEST = 1e30  # sums of weights beyond this, or below its inverse, likewise
+_LARGEST = 1e70  # entries beyond this, or all below its inverse: squares and products of factors leave floating point
+_HEAVIEST = 1e30  # sums of weights beyond this, or below its inverse, likewise
 _LEAST = 1e-6  # entries of NNDSVD below this share of the largest are zero
 _RESIDUAL, _PRODUCTS = 1e-4, 4  # how far products go for singular vectors that are only a start
 
@@ -57,14 +57,19 @@ def extent_of(data: Data, who: str, n_jobs: int | None) -> Extent:
     least, largest = extremes
     if least < 0:
         raise DataError(f"Negative values in data passed to {who}: X has {least:g}; expected none below 0")
-    if largest > LARGEST or 0 < largest < 1 / LARGEST:
-        raise DataError(f"X: a largest entry of {largest:g}; expected one between {1 / LARGEST:g} and {LARGEST:g}")
-    if not 1 / HEAVIEST <= weight <= HEAVIEST:
-        raise DataError(
-            f"sample_weight: a sum of {weight:g}; expected one between {1 / HEAVIEST:g} and {HEAVIEST:g}: multiply all "
-            "by a common factor"
-        )
+    require_extent(weight, largest)
     return Extent(n, weight, total, squares, least, largest, data.n_features)
+
+
+def require_extent(weight: float, largest: float) -> None:
+    """Refuse sizes whose squares leave floating point."""
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        raise DataError(f"X: a largest entry of {largest:g}; expected one between {1 / _LARGEST:g} and {_LARGEST:g}")
+    if not 1 / _HEAVIEST <= weight <= _HEAVIEST:
+        raise DataError(
+            f"sample_weight: a sum of {weight:g}; expected one between {1 / _HEAVIEST:g} and {_HEAVIEST:g}: multiply "
+            "all by a common factor"
+        )
 
 
 def _facts(batch: Batch) -> tuple[Any, ...]:

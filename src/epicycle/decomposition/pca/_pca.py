@@ -64,8 +64,6 @@ class PCA(Projection, FactorDensity):
         k; or the share of the variance, between 0 and 1, that is exceeded; or the number of the largest evidence
         (Minka); or the leading eigenvalues that exceed those of independent columns (parallel analysis); None keeps
         all.
-    copy : bool, default=True
-        Accepted for compatibility; X is never written to.
     whiten : bool, default=False
         Whether coordinates are divided by their standard deviations.
     svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized"}, default="auto"

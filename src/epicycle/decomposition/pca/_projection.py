@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
 from epicycle.core._certificate import Certificate
@@ -16,15 +15,13 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._solution import Solution
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import Batch
+from epicycle.decomposition._components import ComponentsOut
 from epicycle.decomposition.pca._spectrum import Spectrum, in_words
 
 
-class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped
+class Projection(ComponentsOut, Estimator):
     """Base of methods whose features are coordinates of the rows along orthonormal axes, `components_`."""
 
-    _takes_sparse = True
-
-    components_: np.ndarray
     _fixed_tags: ClassVar[Mapping[str, Any]] = {"transformer_tags.preserves_dtype": ["float64", "float32"]}
 
     def _origin(self) -> np.ndarray:
@@ -36,12 +33,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         return None
 
     def transform(self, X: Any) -> Any:
-        """The coordinates of the rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """The coordinates of the rows."""
         data = self._predict_data(X, missing=self._takes_missing)
         return engine.map(coordinates, data, self._origin(), self.components_, self._scale())
 
@@ -58,10 +50,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
         ----------
         X : array-like of shape (n_samples, n_components)
             Coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
         """
         self._check_fitted()
         Z = require_columns(np.asarray(X), len(self.components_), "component")
@@ -92,10 +80,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
             monitor(step, found.values, objective=residual)
         reason = "converged" if certificate.holds else "stalled"
         self._conclude(Solution(found.values, left, monitor.history(), certificate, len(found.residuals), reason))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
 
 
 def coordinates(batch: Batch, origin: np.ndarray, axes: np.ndarray, scale: np.ndarray | None) -> np.ndarray:

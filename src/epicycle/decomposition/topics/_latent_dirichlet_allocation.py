@@ -182,12 +182,7 @@ class LatentDirichletAllocation(TopicModel):
 
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the topics of documents X, counts of words of which none is below zero.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Find the topics of documents X, counts of words of which none is below zero."""
         data = self._fit_data(X, None, sample_weight, target="none")
         self._require_room(data)
         if self.learning_method == "online":
@@ -314,12 +309,7 @@ class LatentDirichletAllocation(TopicModel):
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with documents X, in steps of "online" on mini-batches of them.
-
-        Parameters
-        ----------
-        y : ignored
-        """
+        """Go on with documents X, in steps of "online" on mini-batches of them."""
         first = not hasattr(self, "components_")
         data = self._fit_data(X, None, sample_weight, target="none", reset=first)
         self._require_room(data)
@@ -339,11 +329,9 @@ class LatentDirichletAllocation(TopicModel):
         self.bound_ = perplexity_of(*self._bound_of(data))
         moved = moved_share(state.lam, before)
         words = "share of all words that this call moved between topics; no end is claimed"
-        monitor = self._monitor(1, lambda _x: {})
-        monitor(1, state.lam.ravel(), objective=-state.value, moved=moved)
         certificate = Certificate("moved share of words", moved, np.inf, words)
         steps = self.n_batch_iter_ - 1
-        self._conclude(Solution(state.lam.ravel(), -state.value, monitor.history(), certificate, steps, "converged"))
+        self._conclude_directly(certificate, x=state.lam.ravel(), objective=-state.value, n_iter=steps, moved=moved)
         return self
 
     # ------------------------------------------------------------------------------------------- parts of a fit

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import psi
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle import engine
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._random import stream
 from epicycle.core.estimator._estimator import Estimator
 from epicycle.data import ArrayData, Batch
+from epicycle.decomposition._components import ComponentsOut
 from epicycle.decomposition.topics._inference import (
     Effort,
     Topics,
@@ -27,12 +27,10 @@ from epicycle.decomposition.topics._quality import MEASURES, coherence_of, log_p
 from epicycle.decomposition.topics._variational import perplexity_of
 
 
-class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]  # untyped
+class TopicModel(ComponentsOut, Estimator):
     """Base of topic models: shares of topics, scores, words of topics."""
 
-    _takes_sparse = True
     _docs: ClassVar[Mapping[str, str]] = {
-        "transform_returns": "array of shape (n_samples, n_components)",
         "fit_transform_returns": "array of shape (n_samples, n_components)",
         "normalize": "normalize : bool, default=True\n    Whether shares add up to one; otherwise they are gamma.",
         "sub_sampling": "sub_sampling : bool, default=False\n    Whether X is a sample of `total_samples` documents.",
@@ -44,17 +42,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
     total_samples: float
     n_jobs: int | None
 
-    components_: np.ndarray
     doc_topic_prior_: Any
     topic_word_prior_: float
     _fixed_tags: ClassVar[Mapping[str, Any]] = {
         "input_tags.positive_only": True,
         "transformer_tags.preserves_dtype": ["float64", "float32"],
     }
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
 
     def _effort(self) -> Effort:
         """Of documents that begin with equal shares."""
@@ -96,23 +89,13 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
 
         Parameters
         ----------
-        y : ignored
         **fit_params
             Passed on to `fit`: sample_weight.
         """
         return self.fit(X, y, **fit_params).transform(X, normalize=normalize)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The variational bound of the log probability of documents X, with the divergence of the topics.
-
-        Parameters
-        ----------
-        y : ignored
-
-        Returns
-        -------
-        float
-        """
+        """The variational bound of the log probability of documents X, with the divergence of the topics."""
         return self._bound_of(self._predict_data(X))[0]
 
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
@@ -120,10 +103,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
 
         The score holds the divergence of the topics from their prior, once for all documents: of a few documents it is
         a large part of it. To compare models on new documents use :meth:`held_out_perplexity`.
-
-        Returns
-        -------
-        float
         """
         return perplexity_of(*self._bound_of(self._predict_data(X), bool(sub_sampling)))
 
@@ -154,10 +133,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator): 
             The probability of every word of X to be observed.
         random_state : int, Generator, RandomState or None, default=0
             Seed of the split.
-
-        Returns
-        -------
-        float
         """
         observed = self._whole(X, "X")
         if held_out is None:

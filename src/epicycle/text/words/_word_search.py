@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.stats
 
+from epicycle.core._docs import documented
 from epicycle.core._exceptions import DataError
 from epicycle.io._atomic import check_target, write_atomically
 
@@ -18,8 +19,14 @@ Array = np.ndarray
 _BLOCK = 256  # questions whose products with all words are in memory at a time
 
 
+@documented({})
 class WordSearch:
     """Queries of `words_` and `vectors_`; both classes of learners and read vectors are such."""
+
+    _docs: ClassVar[Mapping[str, str]] = {
+        "n": "n : int, default={default}\n    How many.",
+        **{f"{method}_returns": "list of (word, cosine)" for method in ("most_similar", "analogy")},
+    }
 
     words_: Array
     vectors_: Array
@@ -56,10 +63,6 @@ class WordSearch:
         Parameters
         ----------
         a, b : str
-
-        Returns
-        -------
-        float
         """
         x, y = (np.asarray(self[word], dtype=np.float64) for word in (a, b))
         size = float(np.linalg.norm(x) * np.linalg.norm(y))
@@ -74,12 +77,6 @@ class WordSearch:
         ----------
         positive, negative : str or sequence of str
             Words whose directions are added and subtracted.
-        n : int, default=10
-            How many.
-
-        Returns
-        -------
-        list of (word, cosine)
         """
         plus = [positive] if isinstance(positive, str) else list(positive)
         minus = [negative] if isinstance(negative, str) else list(negative)
@@ -101,12 +98,6 @@ class WordSearch:
         Parameters
         ----------
         a, b, c : str
-        n : int, default=1
-            How many.
-
-        Returns
-        -------
-        list of (word, cosine)
         """
         return self.most_similar([b, c], [a], n)
 

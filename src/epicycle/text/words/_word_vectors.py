@@ -55,10 +55,6 @@ class WordVectors(WordSearch, Saved):
         ----------
         path : str or path
         binary : bool, default=False
-
-        Returns
-        -------
-        WordVectors
         """
         content = Path(path).read_bytes()
         head, _, rest = content.partition(b"\n")
