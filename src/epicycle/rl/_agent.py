@@ -41,8 +41,9 @@ class Agent(Evaluates, Saved, ABC):
     """Base class of agents.
 
     A subclass stores the arguments of its constructor, and says how an environment is entered (`_enter`), how some
-    steps are learnt from (`_advance`) and what follows at the end (`_conclude`). All that learning changes is in
-    `_progress` and in what `_learnt` returns, so that a file of it can go on.
+    steps are learnt from (`_advance`) and what follows at the end (`_conclude`). The domains of its arguments in
+    `_parameters` are added to those of its bases. All that learning changes is in `_progress` and in what `_learnt`
+    returns, so that a file of it can go on.
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {}
@@ -71,6 +72,8 @@ class Agent(Evaluates, Saved, ABC):
     certificate_: Certificate
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        tables = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__)]
+        cls._parameters = {name: domain for table in tables for name, domain in table.items()}
         complete_docstrings(cls)
         super().__init_subclass__(**kwargs)
 

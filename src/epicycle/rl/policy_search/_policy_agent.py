@@ -15,11 +15,6 @@ from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._linear_policy import LinearPolicy, linear_policy
 
 Array = np.ndarray
-PARAMETERS: Mapping[str, Domain] = {
-    "features": NoneOr(CallableDomain()),
-    "discount": Real(0, 1),
-    "random_state": SHARED_PARAMETERS["random_state"],
-}
 
 
 class PolicyAgent(Agent):
@@ -36,7 +31,11 @@ class PolicyAgent(Agent):
         "the logarithms of the standard deviations.",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("coef_",)
-    _parameters: ClassVar[Mapping[str, Domain]] = PARAMETERS
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "features": NoneOr(CallableDomain()),
+        "discount": Real(0, 1),
+        "random_state": SHARED_PARAMETERS["random_state"],
+    }
     features: Callable[[Array], Any] | None
     discount: float
     _tables: dict[str, Array]
