@@ -16,7 +16,7 @@ import numpy as np
 from epicycle.core._parameters import Integer, check_parameter
 from epicycle.core._random import Seed, seed_of
 from epicycle.generative._density_net import DensityNet
-from epicycle.nets._base import device_of
+from epicycle.nets.training._torch import device_of
 
 if TYPE_CHECKING:
     from epicycle.generative._row_draws import RowDraws

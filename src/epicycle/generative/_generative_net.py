@@ -35,9 +35,9 @@ from epicycle.data import ArrayData, Batch
 from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.engine._ordered import in_order
 from epicycle.generative._row_form import as_given, images_with_gaps, is_images, row_form
-from epicycle.nets._base import NetEstimator, device_of
+from epicycle.nets._base import NetEstimator
 from epicycle.nets.training._options import NET_DEFAULTS, NET_DOCS, NET_PARAMETERS, NetArguments
-from epicycle.nets.training._torch import one_thread_each
+from epicycle.nets.training._torch import device_of, one_thread_each
 from epicycle.nets.vision._images import as_images
 from epicycle.optim import Loss
 from epicycle.optim._losses import Squared

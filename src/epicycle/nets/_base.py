@@ -30,6 +30,7 @@ from epicycle.nets.training._options import NET_DOCS, NET_PARAMETERS, TrainingOp
 from epicycle.nets.training._torch import (
     deterministic_kernels,
     device_named,
+    device_of,
     memory_errors_named,
     one_thread_each,
     require_torch,
@@ -388,7 +389,7 @@ class NetEstimator(Estimator):
         """Outputs of the module for rows, in order, as one array."""
         from epicycle.nets.training._prediction import outputs
 
-        return outputs(module, rows, self._prediction_batch(), device_of(module))
+        return outputs(module, rows, self._prediction_batch())
 
 
 def _joined(first: History, second: History) -> History:
@@ -401,8 +402,3 @@ def _joined(first: History, second: History) -> History:
             for name in names
         }
     )
-
-
-def device_of(module: Any) -> Any:
-    """The device of a module's weights."""
-    return next(module.parameters()).device

@@ -24,8 +24,7 @@ from epicycle.generative.autoencoders._coder_options import (
     CoderArguments,
 )
 from epicycle.generative.autoencoders._encoded_net import EncodedNet
-from epicycle.nets._base import device_of
-from epicycle.nets.training._torch import one_thread_each
+from epicycle.nets.training._torch import device_of, one_thread_each
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch, Rows

@@ -23,7 +23,7 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
 from epicycle.generative.autoencoders._coder_options import CODER_DEFAULTS, CODER_PARAMETERS, CoderArguments
 from epicycle.generative.autoencoders._encoded_net import EncodedNet
-from epicycle.nets._base import device_of
+from epicycle.nets.training._torch import device_of
 
 if TYPE_CHECKING:
     from epicycle.generative._row_draws import RowDraws

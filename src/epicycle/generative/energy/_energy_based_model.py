@@ -31,7 +31,7 @@ from epicycle.generative._net_shape import (
     ShapeArguments,
     shape_entries,
 )
-from epicycle.nets._base import device_of
+from epicycle.nets.training._torch import device_of
 
 _METHODS, _SAMPLERS = ("persistent", "contrastive", "adversarial"), ("langevin", "hmc")
 #: Steps of leapfrog in one move.

@@ -31,7 +31,7 @@ from epicycle.generative._generative_net import (
     GENERATIVE_PARAMETERS,
     GenerativeArguments,
 )
-from epicycle.nets._base import device_of
+from epicycle.nets.training._torch import device_of
 
 _METHODS = ("persistent", "contrastive", "enumeration")
 #: Units of the smaller layer up to which all its states are summed; and moves of a chain before it is given back.

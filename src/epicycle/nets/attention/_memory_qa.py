@@ -165,14 +165,13 @@ class MemoryQA(NetClassifier):
         """
         import torch
 
-        from epicycle.nets.training._torch import one_thread_each
+        from epicycle.nets.training._torch import device_of, one_thread_each
 
         self._check_fitted()
         rows, module = self._rows(*self._fit_data(X)), self.module_
-        device = next(module.parameters()).device
         found: list[np.ndarray] = []
         with one_thread_each(), torch.no_grad():
             for batch in rows.in_order(256):
-                weights = module.attend(*batch.to(device).inputs)[1].cpu().numpy()
+                weights = module.attend(*batch.to(device_of(module)).inputs)[1].cpu().numpy()
                 found += [w[:, :n] for w, n in zip(weights, batch.inputs[1].tolist(), strict=True)]
         return found

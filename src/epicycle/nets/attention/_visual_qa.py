@@ -181,6 +181,5 @@ class VisualQA(NetClassifier):
 
         self._check_fitted()
         rows, module = self._rows(*self._fit_data(X)), self.module_
-        device = next(module.parameters()).device
-        found = outputs(module, rows, 256, device, lambda batch: module.attend(*batch.inputs)[1])
+        found = outputs(module, rows, 256, lambda batch: module.attend(*batch.inputs)[1])
         return found.reshape(len(found), -1, *cells_of(self.image_shape_, self.channels))

@@ -242,6 +242,5 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
         module = self.module_
         if not rows:
             raise DataError("X: no documents; expected at least one")
-        device = next(module.parameters()).device
         data = SequenceRows(rows)
-        return outputs(module, data, self._prediction_batch(), device, lambda b: function(module, *b.inputs))
+        return outputs(module, data, self._prediction_batch(), lambda b: function(module, *b.inputs))

@@ -21,7 +21,7 @@ from epicycle.nets.language._language_model import TRANSFORMER_PARAMETERS, Langu
 from epicycle.nets.language._next_token import check_sampling, chosen, probabilities
 from epicycle.nets.language._tokens import documents_of
 from epicycle.nets.training._options import NET_DEFAULTS, TrainingOptions
-from epicycle.nets.training._torch import one_thread_each, require_torch
+from epicycle.nets.training._torch import device_of, one_thread_each, require_torch
 
 #: Windows that are scored after each iteration where texts are held out, at most.
 _VALIDATION_WINDOWS = 256
@@ -276,7 +276,7 @@ class GPT(LanguageModel):
             def summed(batch: Any) -> Any:
                 return losses(module, batch).double() * (batch.target >= 0).sum(1)
 
-            found = outputs(module, rows, self._prediction_batch(), next(module.parameters()).device, summed)
+            found = outputs(module, rows, self._prediction_batch(), summed)
             np.subtract.at(values, rows.sequence, found)
         counts = np.bincount(rows.sequence, rows.counts, len(sequences))
         return values, counts
@@ -343,7 +343,7 @@ class GPT(LanguageModel):
 
         module, add = self.module_, self._codec().stream()
         context = int(self.context_length)
-        device = next(module.parameters()).device
+        device = device_of(module)
         past: list[dict[str, Any]] = []
         seen = 0  # tokens of `read` that are in `past`
         read = read[-context:]
@@ -380,5 +380,5 @@ class GPT(LanguageModel):
             raise DataError(f"X: {len(tokens)} tokens; expected 1 to context_length={self.context_length}")
         seen: list[Any] = []
         with one_thread_each(), torch.no_grad():
-            module(torch.from_numpy(tokens[None].astype(np.int64)).to(next(module.parameters()).device), None, seen)
+            module(torch.from_numpy(tokens[None].astype(np.int64)).to(device_of(module)), None, seen)
         return np.concatenate([weights.cpu().numpy() for weights in seen])

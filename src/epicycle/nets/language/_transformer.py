@@ -18,7 +18,7 @@ from epicycle.data._target import as_weight, require_target
 from epicycle.nets.language._language_model import TRANSFORMER_PARAMETERS, LanguageModel, TransformerArguments
 from epicycle.nets.language._tokens import documents_of
 from epicycle.nets.training._options import NET_DEFAULTS, TrainingOptions
-from epicycle.nets.training._torch import one_thread_each, require_torch
+from epicycle.nets.training._torch import device_of, one_thread_each, require_torch
 
 
 class Transformer(LanguageModel):
@@ -184,7 +184,7 @@ class Transformer(LanguageModel):
         most = 2 * self.longest_ + 1 if self.max_length is None else int(self.max_length) + 1
         most = min(most, self.longest_ + 1) if self.architecture_["positions"] == "learned" else most
         found: list[list[int]] = []
-        device = next(module.parameters()).device
+        device = device_of(module)
         with one_thread_each(), torch.no_grad():
             for batch in PairRows(sources, sources).in_order(self._prediction_batch()) if sources else ():
                 source, lengths, _ = batch.to(device).inputs
@@ -252,7 +252,7 @@ class Transformer(LanguageModel):
         (coded,) = self._sources([source])
         goal = np.append(self._marks()[0], tokens.encode(documents_of([target], self.tokenizer_, "target")[0]))
         seen: list[Any] = []
-        device = next(module.parameters()).device
+        device = device_of(module)
         inputs = [torch.from_numpy(a.astype(np.int64)).to(device) for a in (coded[None], goal[None])]
         with one_thread_each(), torch.no_grad():
             module(inputs[0], torch.tensor([len(coded)], device=device), inputs[1], seen)

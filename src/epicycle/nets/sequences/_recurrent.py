@@ -242,14 +242,14 @@ def steps_like(X: Any, flat: np.ndarray, lengths: Sequence[int] | np.ndarray) ->
     return np.split(flat, np.cumsum(lengths)[:-1])
 
 
-def step_outputs(module: Any, rows: Any, batch_size: int, device: Any) -> np.ndarray:
+def step_outputs(module: Any, rows: Any, batch_size: int) -> np.ndarray:
     """Outputs of all steps of all sequences, one after the other."""
     from epicycle.nets.training._prediction import outputs
 
     def inside(batch: Any) -> Any:
         return module(*batch.inputs)[mask_of(batch.inputs[1], batch.inputs[0].shape[1])]
 
-    return outputs(module, rows, batch_size, device, inside)
+    return outputs(module, rows, batch_size, inside)
 
 
 def mask_of(lengths: Any, n_steps: int) -> Any:

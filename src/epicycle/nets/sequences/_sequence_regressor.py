@@ -125,7 +125,7 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
     def _outputs(self, module: Any, rows: Any) -> np.ndarray:
         if not self.per_step:
             return super()._outputs(module, rows)
-        return step_outputs(module, rows, self._prediction_batch(), next(module.parameters()).device)
+        return step_outputs(module, rows, self._prediction_batch())
 
     def _held_out_scores(self, outputs: np.ndarray, rows: Any) -> dict[str, float]:
         from sklearn.metrics import r2_score

@@ -110,7 +110,7 @@ class SequenceTagger(RecurrentEstimator):
         return losses_of_steps(of_rows, float(self.architecture_["mean_length"]))
 
     def _outputs(self, module: Any, rows: Any) -> np.ndarray:
-        return step_outputs(module, rows, self._prediction_batch(), next(module.parameters()).device)
+        return step_outputs(module, rows, self._prediction_batch())
 
     def _held_out_scores(self, outputs: np.ndarray, rows: Any) -> dict[str, float]:
         y, weight = rows.targets(), rows.weights()

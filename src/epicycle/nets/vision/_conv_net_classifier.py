@@ -241,8 +241,7 @@ class ConvNetClassifier(NetClassifier):
         rows = ArrayRows((images,), dtype=np.float32)
         from epicycle.nets.training._prediction import outputs
 
-        device = next(module.parameters()).device
-        found = outputs(module, rows, self._prediction_batch(), device, lambda batch: first(*batch.inputs))
+        found = outputs(module, rows, self._prediction_batch(), lambda batch: first(*batch.inputs))
         return found.transpose(0, 2, 3, 1) if found.ndim == 4 else found
 
     def saliency(self, X: Any, y: Any = None, method: str = "gradient") -> np.ndarray:

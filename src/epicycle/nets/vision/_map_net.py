@@ -128,17 +128,14 @@ class MapNet(NetEstimator):
 
     def _maps(self, images: list[np.ndarray], function: Callable[[Any], Any] | None = None) -> list[np.ndarray]:
         """The outputs of the trained module, or a function of them, for each image."""
-        return self._maps_of(self.module_, images, function)
-
-    def _maps_of(
-        self, module: Any, images: list[np.ndarray], function: Callable[[Any], Any] | None = None
-    ) -> list[np.ndarray]:
         from epicycle.nets.vision._image_rows import map_outputs
 
-        return map_outputs(module, images, next(module.parameters()).device, function)
+        return map_outputs(self.module_, images, function)
 
     def _outputs(self, module: Any, rows: Any) -> Any:
-        return self._maps_of(module, [rows.images[i] for i in rows.numbers()])
+        from epicycle.nets.vision._image_rows import map_outputs
+
+        return map_outputs(module, [rows.images[i] for i in rows.numbers()])
 
     def _module_inputs(self, X: Any) -> tuple[Any, ...]:
         import torch
