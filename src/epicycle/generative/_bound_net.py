@@ -89,7 +89,4 @@ class BoundNet(DensityNet):
                 total = some if total is None else torch.logaddexp(total, some)
             return total - math.log(n)
 
-        def of_label(label: Any) -> np.ndarray:
-            return self._mapped(self._rows_of(X, label), estimated)
-
-        return self._over_classes(of_label, y)
+        return self._over_classes(X, y, estimated)

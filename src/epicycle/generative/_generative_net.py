@@ -36,7 +36,7 @@ from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.engine._ordered import in_order
 from epicycle.generative._row_form import as_given, images_with_gaps, is_images, row_form
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import NET_DEFAULTS, NET_DOCS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
 from epicycle.nets.training._torch import device_of, one_thread_each
 from epicycle.nets.vision._images import as_images
 from epicycle.optim import Loss
@@ -54,7 +54,6 @@ GENERATIVE_DEFAULTS: Mapping[str, Any] = {**NET_DEFAULTS, "conditional": False, 
 
 _GIVEN = "X : array or data frame of shape (n_samples, n_features), or images of shape (n_samples, height, width[, c])"
 GENERATIVE_DOCS: Mapping[str, str] = {
-    **NET_DOCS,
     "conditional": "conditional : bool, default={default}\n"
     "    Whether to learn the rows of each class: `fit` then needs labels y, and `sample` takes them.",
     "X": _GIVEN,

@@ -5,31 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from epicycle.core._parameters import Described, Domain, Integer
-from epicycle.generative._generative_net import (
-    GENERATIVE_DEFAULTS,
-    GENERATIVE_DOCS,
-    GENERATIVE_PARAMETERS,
-    GenerativeArguments,
-)
-from epicycle.generative._latent_net import LatentNet
-
-_SIZE = Integer(1)
-
-
-def _is_sizes(value: Any) -> bool:
-    several = isinstance(value, list | tuple | np.ndarray)
-    return all(map(_SIZE.accepts, value)) if several else _SIZE.accepts(value)
-
-
-def sizes_of(value: Any) -> list[int]:
-    """The numbers of units or of channels of all layers."""
-    return [int(size) for size in np.atleast_1d(np.asarray(value, dtype=np.int64))]
-
-
-SIZES = Described("a positive integer, or a list of them", _is_sizes)
+from epicycle.core._parameters import Domain
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
+from epicycle.nets.training._options import SIZES, sizes_of
 
 SHAPE_PARAMETERS: Mapping[str, Domain] = {
     **GENERATIVE_PARAMETERS,
@@ -42,8 +20,6 @@ SHAPE_DEFAULTS: Mapping[str, Any] = {
     **GENERATIVE_DEFAULTS,
 }
 SHAPE_DOCS: Mapping[str, str] = {
-    **GENERATIVE_DOCS,
-    **LatentNet._docs,
     "hidden_layer_sizes": "hidden_layer_sizes : int or sequence of int, default={default}\n"
     "    Units of the hidden layers, where there are no convolutions.",
     "channels": "channels : int or sequence of int, default={default}\n"

@@ -124,6 +124,9 @@ class NetEstimator(Estimator):
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the network on rows X with targets y."""
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         require_torch(type(self).__name__)
         rows = self._training_rows(X, y, sample_weight)
         self._train(rows, self._architecture(rows))

@@ -19,7 +19,6 @@ from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative.autoencoders._coder_options import (
     CODER_DEFAULTS,
-    CODER_DOCS,
     CODER_PARAMETERS,
     CoderArguments,
 )
@@ -86,7 +85,6 @@ class AutoEncoder(EncodedNet):
         "sparsity": Real(0),
     }
     _docs: ClassVar[Mapping[str, str]] = {
-        **CODER_DOCS,
         "code_mean_": "code_mean_ : ndarray of shape (n_codes,)\n    Mean of the codes of the rows of the fit.",
         "code_covariance_": "code_covariance_ : ndarray of shape (n_codes, n_codes)\n"
         "    Their covariance; `sample` draws codes from the normal distribution with both.",

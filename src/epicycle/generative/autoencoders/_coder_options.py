@@ -5,28 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from epicycle.core._parameters import Choice, Described, Domain, Integer
+from epicycle.core._parameters import Choice, Domain, Integer
 from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
-from epicycle.generative._latent_net import LatentNet
+from epicycle.nets.training._options import SIZES
 
 _ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "gelu")
-_SIZE = Integer(1)
-
-
-def is_sizes(value: Any) -> bool:
-    """Whether a value is a number of units, or a list of them, which may be empty."""
-    several = isinstance(value, list | tuple | np.ndarray)
-    return all(map(_SIZE.accepts, value)) if several else _SIZE.accepts(value)
-
-
-def sizes_of(value: Any) -> list[int]:
-    """The numbers of units of all layers."""
-    return [int(size) for size in np.atleast_1d(np.asarray(value, dtype=np.int64))]
-
-
-SIZES: Domain = Described("a positive integer, or a list of them", is_sizes)
 
 CODER_PARAMETERS: Mapping[str, Domain] = {
     **GENERATIVE_PARAMETERS,
@@ -44,7 +27,6 @@ CODER_DEFAULTS: Mapping[str, Any] = {
     "max_iter": 50,
 }
 CODER_DOCS: Mapping[str, str] = {
-    **LatentNet._docs,
     "n_codes": "n_codes : int, default={default}\n    Length k of a code.",
     "hidden_layer_sizes": "hidden_layer_sizes : int or sequence of int, default={default}\n"
     "    Units of the hidden layers between a row and its code; those from the code back have the reverse order. ()\n"

@@ -187,11 +187,6 @@ class Decoder(EncodedNet, BoundNet):
     def _decoded(self, module: Any, z: Any, labels: Any) -> Any:
         return module.means(z, labels)
 
-    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
-        if module.scale.images:  # without the noise of pixels
-            return super()._sampled(module, n, labels)
-        return self._sampled(module, n, labels)
-
     def _sampled(self, module: Any, n: int, labels: Any) -> Any:
         return module.draws(self._drawn_codes(module, n), labels)
 

@@ -12,7 +12,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._parameters import Domain
 from epicycle.generative._latent_net import LatentNet
-from epicycle.generative.autoencoders._coder_options import CODER_DOCS, CODER_PARAMETERS, sizes_of
+from epicycle.generative.autoencoders._coder_options import CODER_DOCS, CODER_PARAMETERS
+from epicycle.nets.training._options import sizes_of
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch
@@ -55,6 +56,11 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentNet): 
     @abstractmethod
     def _encoded(self, module: Any, batch: MiniBatch) -> Any:
         """The codes of rows."""
+
+    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
+        if module.scale.images:  # without the noise of pixels
+            return super()._sampled(module, n, labels)
+        return self._sampled(module, n, labels)
 
     def _reconstructed(self, module: Any, batch: MiniBatch) -> Any:
         """Rows that are decoded from the codes of rows."""

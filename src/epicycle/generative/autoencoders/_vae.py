@@ -23,7 +23,6 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
 from epicycle.generative.autoencoders._coder_options import (
     CODER_DEFAULTS,
-    CODER_DOCS,
     CODER_PARAMETERS,
     CoderArguments,
 )
@@ -98,7 +97,6 @@ class VAE(EncodedNet, BoundNet):
         "noise": NoneOr(Real(0, inclusive=False)),
         "binarize": Boolean(),
     }
-    _docs: ClassVar[Mapping[str, str]] = CODER_DOCS
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
 
     decoder: str
@@ -225,11 +223,6 @@ class VAE(EncodedNet, BoundNet):
 
     def _decoded(self, module: Any, z: Any, labels: Any) -> Any:
         return module.means(z, labels)
-
-    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
-        if module.scale.images:  # without the noise of pixels
-            return super()._sampled(module, n, labels)
-        return self._sampled(module, n, labels)
 
     def _sampled(self, module: Any, n: int, labels: Any) -> Any:
         return module.draws(self._drawn_codes(module, n), labels)

@@ -23,7 +23,7 @@ from epicycle.generative._generative_net import (
     GENERATIVE_PARAMETERS,
     GenerativeArguments,
 )
-from epicycle.generative.autoencoders._coder_options import SIZES, sizes_of
+from epicycle.nets.training._options import SIZES, sizes_of
 
 if TYPE_CHECKING:
     from epicycle.generative._row_draws import RowDraws
@@ -132,7 +132,6 @@ class WakeSleep(BoundNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: the probability given these labels; by default that of the mixture over all classes.
 
@@ -148,10 +147,7 @@ class WakeSleep(BoundNet):
                 f"for layers of at most {_ENUMERATED}: take log_likelihood, which estimates it"
             )
 
-        def of_label(label: Any) -> np.ndarray:
-            return self._mapped(self._rows_of(X, label), lambda m, b: m.exact(b.inputs[0], b.target))
-
-        return self._over_classes(of_label, y)
+        return self._over_classes(X, y, lambda m, b: m.exact(b.inputs[0], b.target))
 
     # ------------------------------------------------------------------------------------------- rows and layers
 
@@ -169,7 +165,6 @@ class WakeSleep(BoundNet):
 
         Parameters
         ----------
-        %(X)s
         %(code_label)s
 
         Returns

@@ -81,7 +81,8 @@ class DiffusionModel(DensityNet):
         **SHAPE_DOCS,
         "sampler": "sampler : {'ddim', 'ddpm'}, default='ddim'\n"
         "    Whether steps back draw nothing, so that a row follows from its first noise, or draw from the posterior.",
-        "used": f"n_steps : int, optional\n    Steps back: {_FEW_STEPS} by default with 'ddim', and all with 'ddpm'.",
+        "sample_n_steps": "n_steps : int, optional\n"
+        f"    Steps back: {_FEW_STEPS} by default with 'ddim', and all with 'ddpm'.",
         "guidance": "guidance : float, default=0.0\n"
         "    Of a conditional model: how far to go beyond the class, (1 + w) v(x, y) - w v(x).",
     }
@@ -237,22 +238,7 @@ class DiffusionModel(DensityNet):
         n_steps: int | None = None,
         guidance: float = 0.0,
     ) -> Any:
-        """Draw rows from the model, in the type and the shape of those of the fit.
-
-        Parameters
-        ----------
-        %(n)s
-        random_state : int, Generator, RandomState or None, default=None
-            Seed; the same seed gives the same rows for any number of threads.
-        %(label)s
-        %(sampler)s
-        %(used)s
-        %(guidance)s
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """Draw rows from the model, in the type and the shape of those of the fit."""
         from functools import partial
 
         owner = f"{type(self).__name__}.sample"

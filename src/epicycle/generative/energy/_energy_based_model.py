@@ -251,7 +251,6 @@ class EnergyBasedModel(DensityNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: the labels of the rows, which it needs.
 

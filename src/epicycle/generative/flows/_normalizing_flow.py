@@ -19,7 +19,7 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
 from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
 from epicycle.generative._latent_net import LatentNet
-from epicycle.generative._net_shape import SIZES, sizes_of
+from epicycle.nets.training._options import SIZES, sizes_of
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch, Rows

@@ -18,8 +18,7 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets.attention._images import CHANNELS, CHANNELS_DOC, cells_of, image_architecture
 from epicycle.nets.attention._writers import WRITER_DEFAULTS, WRITER_PARAMETERS, TextWriter, WriterArguments
-from epicycle.nets.sequences._recurrent import parts_of
-from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._options import TrainingOptions, parts_of
 from epicycle.nets.vision._images import as_images
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from epicycle.core._parameters import Boolean, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.nets._tasks import NetClassifier
-from epicycle.nets.attention._pairs import answer_codes, as_pairs, as_stories
+from epicycle.nets.attention._pairs import as_pairs, as_stories
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
 from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
 
@@ -112,7 +112,7 @@ class MemoryQA(NetClassifier):
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         stories, questions = self._fit_data(X, y, sample_weight)
-        self.classes_, target, weight = answer_codes(y, len(stories), sample_weight, type(self).__name__)
+        target, weight = self._learn_labels(y, len(stories), sample_weight)
         kept = range(len(stories)) if weight is None else np.flatnonzero(weight).tolist()
         sentences = [sentence for i in kept for sentence in (*stories[i], questions[i])]
         self.vocabulary_ = build_vocabulary(sentences)

@@ -16,9 +16,9 @@ import numpy as np
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets.attention._writers import WRITER_DEFAULTS, TextWriter, WriterArguments
-from epicycle.nets.sequences._recurrent import GATES, as_list, parts_of
+from epicycle.nets.sequences._recurrent import GATES, as_list
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._options import TrainingOptions, parts_of
 
 
 class Seq2Seq(TextWriter):

@@ -17,7 +17,7 @@ from epicycle.core._parameters import Choice, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.attention._images import CHANNELS, CHANNELS_DOC, cells_of, image_architecture
-from epicycle.nets.attention._pairs import answer_codes, as_pairs
+from epicycle.nets.attention._pairs import as_pairs
 from epicycle.nets.sequences._recurrent import CELLS
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
 from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
@@ -132,7 +132,7 @@ class VisualQA(NetClassifier):
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         images, questions = self._fit_data(X, y, sample_weight)
         self.image_shape_ = list(images.shape[1:])
-        self.classes_, target, weight = answer_codes(y, len(images), sample_weight, type(self).__name__)
+        target, weight = self._learn_labels(y, len(images), sample_weight)
         counted = questions if weight is None else [t for t, v in zip(questions, weight, strict=True) if v > 0]
         self.vocabulary_ = build_vocabulary(counted)
         return self._rows(images, questions, target, weight)

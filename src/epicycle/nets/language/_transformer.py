@@ -15,10 +15,15 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain, Integer, NoneOr
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.data._target import as_weight, require_target
-from epicycle.nets.language._language_model import TRANSFORMER_PARAMETERS, LanguageModel, TransformerArguments
+from epicycle.nets.language._language_model import (
+    TRANSFORMER_DEFAULTS,
+    TRANSFORMER_PARAMETERS,
+    LanguageModel,
+    TransformerArguments,
+)
 from epicycle.nets.language._tokens import documents_of
-from epicycle.nets.training._options import NET_DEFAULTS, TrainingOptions
-from epicycle.nets.training._torch import device_of, one_thread_each, require_torch
+from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._torch import device_of, one_thread_each
 
 
 class Transformer(LanguageModel):
@@ -66,15 +71,7 @@ class Transformer(LanguageModel):
     max_length: int | None
     longest_: int
 
-    @stores_arguments(
-        max_words=None,
-        n_layers=2,
-        n_heads=4,
-        d_model=64,
-        positions="sinusoidal",
-        dropout=0.0,
-        **{**NET_DEFAULTS, "learning_rate": "cosine", "warmup": 0.1, "clip_norm": 1.0},
-    )
+    @stores_arguments(**{**TRANSFORMER_DEFAULTS, "positions": "sinusoidal"})
     def __init__(
         self,
         tokenizer: Any = "characters",
@@ -104,10 +101,7 @@ class Transformer(LanguageModel):
             Targets, likewise.
         sample_weight : array-like of shape (n_samples,), optional
         """
-        require_torch(type(self).__name__)
-        rows = self._training_rows(X, y, sample_weight)
-        self._train(rows, self._architecture(rows))
-        return self
+        return self._learn(X, y, sample_weight)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         from epicycle.nets.language._pair_rows import PairRows
@@ -150,13 +144,6 @@ class Transformer(LanguageModel):
     def _training_options(self, rows: Any) -> TrainingOptions:
         tokens = np.mean([len(a) + len(b) for a, b in zip(rows.sources, rows.goals, strict=True)])
         return self._with_parts(super()._training_options(rows), self.batch_size * float(tokens))
-
-    def _validate(self, module: Any, held: Any) -> dict[str, float]:
-        loss = self._mean_loss(module, held)
-        return {"validation_loss": loss, "validation_score": -loss}
-
-    def _bound(self, module: Any, held: Any, n_looks: int) -> None:
-        return None
 
     # ------------------------------------------------------------------------------------------- prediction
 

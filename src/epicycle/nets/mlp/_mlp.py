@@ -34,15 +34,6 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
 
     with the softmax loss (the logistic loss for two classes or several labels), trained by stochastic gradients.
 
-    Parameters
-    ----------
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -57,6 +48,7 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
         **MLP_PARAMETERS,
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
     _card = MethodCard("nets", ("F1",), ("memory", "files", "dask"), "none")
 
     label_smoothing: float

@@ -14,17 +14,17 @@ from epicycle.data._target import as_weight
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.sequences._numbers import as_number_sequences, step_moments
 from epicycle.nets.sequences._tokens import are_texts, as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import (
+    LAYERS,
+    NET_DEFAULTS,
+    NET_PARAMETERS,
+    NetArguments,
+    TrainingOptions,
+    parts_of,
+)
 
 CELLS = ("rnn", "lstm", "gru")
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
-_LARGE_STEP = 1e9  # floating-point operations of a step whose parts keep four threads busy
-
-
-def parts_of(work: float, accumulate: int) -> int:
-    """Pieces of a batch that are worth computing side by side, by the floating-point operations of a step."""
-    return 1 if accumulate > 1 or work < _LARGE_STEP / 4 else 2 if work < _LARGE_STEP else 4
-
 
 RECURRENT_PARAMETERS: Mapping[str, Domain] = {
     **NET_PARAMETERS,
@@ -59,6 +59,7 @@ RECURRENT_DOCS: Mapping[str, str] = {
     "min_df": "min_df : int, default={default}\n    Of texts: tokens in fewer texts than this count as unknown.",
     "pooling": "pooling : {'last', 'mean', 'max'}, default={default}\n"
     "    What the output is made of: the state after the last step, or the mean or the maximum of the states.",
+    "n_features_in_": "n_features_in_ : int\n    Of numbers: features of a step.",
     "vocabulary_": "vocabulary_ : list of str\n    Of texts: the tokens that the network knows.",
     "X": "X : list of arrays of shape (n_steps, n_features) or (n_steps,), array of shape (n, n_steps, n_features) or\n"
     "    (n, n_steps), list of str, or list of lists of str\n"

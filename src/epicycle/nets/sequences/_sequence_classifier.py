@@ -23,7 +23,6 @@ from epicycle.nets.sequences._recurrent import (
     RecurrentEstimator,
     as_list,
 )
-from epicycle.stats._labels import codes, encode_array
 
 
 class SequenceClassifier(RecurrentEstimator, NetClassifier):
@@ -33,17 +32,6 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
 
     with the softmax loss (the logistic loss for two classes), trained by stochastic gradients through all steps.
     Features of numbers are standardised; tokens of texts have vectors that are learnt with the rest.
-
-    Parameters
-    ----------
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-        Of numbers: features of a step.
 
     Examples
     --------
@@ -62,7 +50,7 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
         "pooling": Choice("last", "mean", "max"),
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("vocabulary_",)
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "vocabulary_")
     _card = MethodCard("nets", ("F4",), ("memory",), "none")
 
     pooling: str
@@ -86,11 +74,7 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
         X = as_list(X, name)
         labels = as_labels(y, len(X), estimator_name=name)
         sequences, weight = self._fit_data(X, y, sample_weight)
-        present = slice(None) if weight is None else weight > 0
-        v = np.ones(len(labels)) if weight is None else weight
-        self.classes_ = encode_array(labels[present], v[present], name)[0]
-        target = codes(labels, self.classes_)
-        return SequenceRows(sequences, target.astype(np.float32) if len(self.classes_) == 2 else target, weight)
+        return SequenceRows(sequences, self._learn_classes(labels, weight), weight)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         return self._network(rows, 1 if len(self.classes_) == 2 else len(self.classes_), self.pooling)

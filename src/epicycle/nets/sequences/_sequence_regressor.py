@@ -47,11 +47,6 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
         Whether y has numbers for each step: a list of arrays of shape (n_steps,) or (n_steps, n_targets), or one array
         (n, n_steps) or (n, n_steps, n_targets). `pooling` has no part in this.
 
-    Attributes
-    ----------
-    n_features_in_ : int
-        Of numbers: features of a step.
-
     Examples
     --------
     >>> import numpy as np
@@ -69,7 +64,7 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
         "pooling": Choice("last", "mean", "max"),
         "per_step": Boolean(),
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("vocabulary_",)
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "vocabulary_")
     _card = MethodCard("nets", ("F4",), ("memory",), "none")
 
     pooling: str

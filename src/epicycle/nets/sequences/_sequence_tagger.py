@@ -39,17 +39,6 @@ class SequenceTagger(RecurrentEstimator):
     with the softmax loss of every step, by stochastic gradients through all steps. With ``bidirectional=True`` the
     class of a step depends on what comes before it and after it.
 
-    Parameters
-    ----------
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-        Of numbers: features of a step.
-
     Examples
     --------
     >>> import numpy as np
@@ -66,7 +55,7 @@ class SequenceTagger(RecurrentEstimator):
         **RECURRENT_PARAMETERS,
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("vocabulary_",)
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "vocabulary_")
     _docs: ClassVar[Mapping[str, str]] = {
         "fit_y": "y : list of arrays of shape (n_steps,), or array of shape (n, n_steps)\n"
         "    A label for each step of each sequence.",

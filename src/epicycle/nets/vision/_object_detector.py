@@ -50,10 +50,6 @@ class ObjectDetector(MapNet):
     max_objects : int, default=100
         Most objects in an image.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-
     Examples
     --------
     >>> import numpy as np
@@ -76,6 +72,7 @@ class ObjectDetector(MapNet):
         "overlap": Real(0, 1),
         "max_objects": Integer(1),
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
     _card = MethodCard("nets", ("F3",), ("memory",), "none")
 
     cell: int
