@@ -237,9 +237,8 @@ class Agent(Evaluates, Saved, ABC):
     def _enter(self, world: Interaction) -> Any:
         """Check an environment, and make the tables for it before the first step; what `_advance` is given."""
 
-    @abstractmethod
     def _begin(self, seed: int) -> None:
-        """Begin a call of `learn`."""
+        """Begin a call of `learn`, where the random streams are not those of episodes."""
 
     @abstractmethod
     def _advance(self, world: Any, most: int) -> int:
@@ -252,9 +251,8 @@ class Agent(Evaluates, Saved, ABC):
     def _break_off(self) -> None:
         """Forget the episode that is going on."""
 
-    @abstractmethod
     def _conclude(self, world: Any) -> None:
-        """Set the fitted attributes."""
+        """Set what is known of the process after a call of `learn`."""
 
     # ------------------------------------------------------------------------------------------------ afterwards
 

@@ -119,11 +119,9 @@ class AutoEncoder(EncodedNet):
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
         from epicycle.generative.autoencoders._auto_encoder_module import AutoEncoderModule
 
-        return AutoEncoderModule(architecture).to(getattr(torch, architecture["dtype"]))
+        return AutoEncoderModule(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if self.n_active is not None and self.n_active > self.n_codes:

@@ -92,11 +92,9 @@ class Decoder(EncodedNet, BoundNet):
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
         from epicycle.generative.autoencoders._decoder_module import DecoderModule
 
-        return DecoderModule(architecture).to(getattr(torch, architecture["dtype"]))
+        return DecoderModule(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         from epicycle.nets.training._batches import ArrayRows

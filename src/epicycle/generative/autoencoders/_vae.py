@@ -123,11 +123,9 @@ class VAE(EncodedNet, BoundNet):
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
         from epicycle.generative.autoencoders._vae_module import VariationalModule
 
-        return VariationalModule(architecture).to(getattr(torch, architecture["dtype"]))
+        return VariationalModule(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if self.n_importance > 1 and self.beta != 1.0:

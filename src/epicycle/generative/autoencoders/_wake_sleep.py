@@ -89,11 +89,9 @@ class WakeSleep(BoundNet):
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
         from epicycle.generative.autoencoders._helmholtz import HelmholtzMachine
 
-        return HelmholtzMachine(architecture).to(getattr(torch, architecture["dtype"]))
+        return HelmholtzMachine(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if not sizes_of(self.hidden_layer_sizes):

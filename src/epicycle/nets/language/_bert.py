@@ -84,7 +84,7 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._bert_module import BERTModule
+        from epicycle.nets.language._modules import BERTModule
 
         return BERTModule(architecture)
 
@@ -132,7 +132,7 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
         -------
         ndarray of shape (n_samples, 2 * d_model)
         """
-        from epicycle.nets.language._bert_module import summaries
+        from epicycle.nets.language._modules import summaries
 
         return self._of_texts(
             self._coded(X), lambda module, tokens, lengths: summaries(module.encode(tokens, lengths), lengths)

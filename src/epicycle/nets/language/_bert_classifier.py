@@ -94,7 +94,7 @@ class BERTClassifier(NetClassifier):
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._bert_module import BERTClassifierModule
+        from epicycle.nets.language._modules import BERTClassifierModule
 
         return BERTClassifierModule(architecture)
 

@@ -105,7 +105,7 @@ class GPT(LanguageModel):
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._gpt_module import GPTModule
+        from epicycle.nets.language._modules import GPTModule
 
         return GPTModule(architecture)
 

@@ -83,7 +83,7 @@ class Transformer(LanguageModel):
 
     @staticmethod
     def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._transformer_module import TransformerModule
+        from epicycle.nets.language._modules import TransformerModule
 
         return TransformerModule(architecture)
 

@@ -116,9 +116,6 @@ class DAgger(Imitator, Agent):
         self._width, self._numbered = world.n_states or 0, world.n_actions is not None
         return world
 
-    def _begin(self, seed: int) -> None:
-        """The streams are those of episodes."""
-
     def _ask(self, observation: Any) -> Any:
         answer = self.expert.act(observation) if hasattr(self.expert, "act") else self.expert(observation)
         action = np.asarray(answer)

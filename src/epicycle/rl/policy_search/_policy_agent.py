@@ -57,9 +57,6 @@ class PolicyAgent(Agent):
     def _new_tables(self, policy: LinearPolicy) -> dict[str, Array]:
         return {"theta": np.zeros(policy.size)}
 
-    def _begin(self, seed: int) -> None:
-        """The streams are those of episodes."""
-
     def _play(
         self, world: Interaction, theta: Array, most: int, deterministic: bool
     ) -> tuple[Array, list[Array], list[Any], bool]:
@@ -83,9 +80,6 @@ class PolicyAgent(Agent):
         returns = returns_to_go(rewards, discount)
         row = [self._progress["made"] + made, rewards.sum(), len(rewards), returns[0], np.nan, np.nan]
         self._log.extend(np.array([row]))
-
-    def _conclude(self, world: Interaction) -> None:
-        """Nothing is known of the process."""
 
     def act(self, observation: Any, deterministic: bool = True) -> Any:
         """Action in a state.
