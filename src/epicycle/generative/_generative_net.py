@@ -2,7 +2,7 @@
 
 A subclass says, beside what every network says (`nets._base`),
 
-    _build_module(architecture)          its module, from `_common_architecture` and its own arguments
+    _module_name, _architecture(rows)    its module, from `_common_architecture` and its own arguments
     _row_losses()                        (module, batch) -> what is minimised, of every row
     _sampled(module, n, labels)          n rows as a tensor, in the units and the layout of `batch.inputs[0]`
 

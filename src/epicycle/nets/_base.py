@@ -1,6 +1,6 @@
 """`NetEstimator`, the base of all networks: from data to rows, to a trained module, to the evidence and the file.
 
-A subclass says what its module is (`_build_module`, `_architecture`), how data becomes rows (`_training_rows`) and
+A subclass says what its module is (`_module_name`, `_architecture`), how data becomes rows (`_training_rows`) and
 what is minimised (`_loss`, or `_row_losses` where that is not enough). torch is imported when a fit or a prediction
 needs it.
 """
@@ -12,6 +12,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -56,6 +57,9 @@ class NetEstimator(Estimator):
     _parameters: ClassVar[Mapping[str, Domain]] = NET_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = NET_DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("architecture_", "module_")
+    #: Where the class of the torch module stands, or a function that makes it, from an architecture. Like torch it is
+    #: imported when a module is built.
+    _module_name: ClassVar[str]
     #: Entries of the architecture that `partial_fit` keeps from its first call, such as the scale of the first rows.
     _kept_in_streams: ClassVar[tuple[str, ...]] = ()
 
@@ -73,10 +77,11 @@ class NetEstimator(Estimator):
 
     # ------------------------------------------------------------------------------------------- for subclasses
 
-    @staticmethod
-    @abstractmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
+    @classmethod
+    def _build_module(cls, architecture: Mapping[str, Any]) -> Any:
         """The torch module of an architecture, with weights drawn from torch's generator."""
+        place, _, name = cls._module_name.rpartition(".")
+        return getattr(import_module(place), name)(architecture)
 
     @abstractmethod
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:

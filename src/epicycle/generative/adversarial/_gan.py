@@ -80,6 +80,7 @@ class GAN(LatentNet):
     }
     _docs: ClassVar[Mapping[str, str]] = SHAPE_DOCS
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.adversarial._module.Adversaries"
 
     loss: str
     n_codes: int
@@ -101,12 +102,6 @@ class GAN(LatentNet):
         critic_steps: int | None = None,
         **shared: Unpack[ShapeArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.adversarial._module import Adversaries
-
-        return Adversaries(architecture)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         return {

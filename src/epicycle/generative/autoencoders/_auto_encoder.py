@@ -91,6 +91,7 @@ class AutoEncoder(EncodedNet):
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("code_mean_", "code_covariance_")
     _card = MethodCard("generative", ("F8",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.autoencoders._auto_encoder_module.AutoEncoderModule"
 
     code_mean_: np.ndarray
     code_covariance_: np.ndarray
@@ -116,12 +117,6 @@ class AutoEncoder(EncodedNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.autoencoders._auto_encoder_module import AutoEncoderModule
-
-        return AutoEncoderModule(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if self.n_active is not None and self.n_active > self.n_codes:

@@ -72,6 +72,7 @@ class Decoder(EncodedNet, BoundNet):
         "noise": NoneOr(Real(0, inclusive=False)),
     }
     _card = MethodCard("generative", ("F8",), ("memory",), "none")
+    _module_name = "epicycle.generative.autoencoders._decoder_module.DecoderModule"
     _takes_missing = True
 
     n_moves: int
@@ -89,12 +90,6 @@ class Decoder(EncodedNet, BoundNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.autoencoders._decoder_module import DecoderModule
-
-        return DecoderModule(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         from epicycle.nets.training._batches import ArrayRows

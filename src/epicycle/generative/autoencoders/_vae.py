@@ -98,6 +98,7 @@ class VAE(EncodedNet, BoundNet):
         "binarize": Boolean(),
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.autoencoders._vae_module.VariationalModule"
 
     decoder: str
     beta: float
@@ -120,12 +121,6 @@ class VAE(EncodedNet, BoundNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.autoencoders._vae_module import VariationalModule
-
-        return VariationalModule(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if self.n_importance > 1 and self.beta != 1.0:

@@ -72,6 +72,7 @@ class WakeSleep(BoundNet):
         "threshold": Real(),
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.autoencoders._helmholtz.HelmholtzMachine"
 
     hidden_layer_sizes: Any
     threshold: float
@@ -86,12 +87,6 @@ class WakeSleep(BoundNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.autoencoders._helmholtz import HelmholtzMachine
-
-        return HelmholtzMachine(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if not sizes_of(self.hidden_layer_sizes):

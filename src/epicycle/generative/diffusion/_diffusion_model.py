@@ -87,6 +87,7 @@ class DiffusionModel(DensityNet):
         "    Of a conditional model: how far to go beyond the class, (1 + w) v(x, y) - w v(x).",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.diffusion._module.Denoiser"
 
     schedule: str
     n_steps: int
@@ -110,12 +111,6 @@ class DiffusionModel(DensityNet):
         label_dropout: float = 0.1,
         **shared: Unpack[ShapeArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.diffusion._module import Denoiser
-
-        return Denoiser(architecture)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         found = shape_entries(self, rows)

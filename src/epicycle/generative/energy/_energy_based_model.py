@@ -118,6 +118,7 @@ class EnergyBasedModel(DensityNet):
         "sample_n_moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.energy._module.Energy"
 
     method: str
     sampler: str
@@ -152,12 +153,6 @@ class EnergyBasedModel(DensityNet):
         spectral_norm: bool = False,
         **shared: Unpack[ShapeArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.energy._module import Energy
-
-        return Energy(architecture)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         if self.n_chains < self._n_classes():

@@ -100,6 +100,7 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "sample_n_moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.energy._rbm_module.BoltzmannMachine"
     conditional = False
 
     n_hidden: int
@@ -135,12 +136,6 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.energy._rbm_module import BoltzmannMachine
-
-        return BoltzmannMachine(architecture)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         from epicycle.generative._bit_rows import bit_entries

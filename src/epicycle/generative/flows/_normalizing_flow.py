@@ -95,6 +95,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
         "dequantize": Boolean(),
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.flows._module.FlowModule"
 
     kind: str
     n_layers: int
@@ -133,12 +134,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.flows._module import FlowModule
-
-        return FlowModule(architecture)
 
     def _architecture(self, rows: Rows) -> dict[str, Any]:
         from epicycle.generative.flows._module import moments_of

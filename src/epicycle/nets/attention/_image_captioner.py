@@ -56,6 +56,7 @@ class ImageCaptioner(TextWriter):
 
     _parameters: ClassVar[Mapping[str, Domain]] = {**WRITER_PARAMETERS, "channels": CHANNELS}
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._image_memory.CaptionNet"
     _docs: ClassVar[Mapping[str, str]] = {
         "channels": CHANNELS_DOC,
         "X": "X : array of shape (n_samples, height, width) or (n_samples, height, width, channels)\n    Images.",
@@ -76,12 +77,6 @@ class ImageCaptioner(TextWriter):
         channels: Any = (16, 32),
         **shared: Unpack[WriterArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._image_memory import CaptionNet
-
-        return CaptionNet(architecture)
 
     def _fit_data(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:  # type: ignore[override]
         return as_images(X, type(self).__name__)

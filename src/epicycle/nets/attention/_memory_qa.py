@@ -76,6 +76,7 @@ class MemoryQA(NetClassifier):
         "    A story is a list of sentences, or a text that is cut into its sentences; a question is a text.",
     }
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._memory_module.MemoryNet"
 
     n_hops: int
     embedding_size: int
@@ -96,12 +97,6 @@ class MemoryQA(NetClassifier):
         dropout: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._memory_module import MemoryNet
-
-        return MemoryNet(architecture)
 
     def _fit_data(  # type: ignore[override]  # pairs, no table
         self, X: Any, y: Any = None, sample_weight: Any = None

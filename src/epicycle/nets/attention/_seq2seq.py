@@ -47,6 +47,7 @@ class Seq2Seq(TextWriter):
     """
 
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._decoder.Seq2SeqNet"
     _docs: ClassVar[Mapping[str, str]] = {
         "X": "X : list of str, or of lists of str\n    Texts, or lists of tokens.",
         "y": "y : list of str, or of lists of str\n    What is to be written for each of them.",
@@ -60,12 +61,6 @@ class Seq2Seq(TextWriter):
     def __init__(
         self, attention: str | None = "additive", cell: str = "gru", **shared: Unpack[WriterArguments]
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._decoder import Seq2SeqNet
-
-        return Seq2SeqNet(architecture)
 
     def _fit_data(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[list[str]]:  # type: ignore[override]
         name = type(self).__name__

@@ -86,6 +86,7 @@ class VisualQA(NetClassifier):
         "    Images of one size, of shape (height, width) or (height, width, channels), and texts.",
     }
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._image_memory.VisualQANet"
 
     cell: str
     channels: Any
@@ -109,12 +110,6 @@ class VisualQA(NetClassifier):
         dropout: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._image_memory import VisualQANet
-
-        return VisualQANet(architecture)
 
     def _fit_data(  # type: ignore[override]  # pairs, no table
         self, X: Any, y: Any = None, sample_weight: Any = None

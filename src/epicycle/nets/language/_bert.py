@@ -68,6 +68,7 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
         "fit_y": "y : ignored",
     }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.BERTModule"
 
     context_length: int
     masked: float
@@ -81,12 +82,6 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
         masked: float = 0.15,
         **shared: Unpack[TransformerArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._modules import BERTModule
-
-        return BERTModule(architecture)
 
     # ------------------------------------------------------------------------------------------- training
 

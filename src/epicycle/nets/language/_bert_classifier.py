@@ -74,6 +74,7 @@ class BERTClassifier(NetClassifier):
         "fit_X": "X : iterable of str\n    Texts, as the encoder takes them.",
     }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.BERTClassifierModule"
 
     encoder: Any
     dropout: float
@@ -91,12 +92,6 @@ class BERTClassifier(NetClassifier):
         label_smoothing: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._modules import BERTClassifierModule
-
-        return BERTClassifierModule(architecture)
 
     # ------------------------------------------------------------------------------------------- training
 

@@ -80,6 +80,7 @@ class GPT(LanguageModel):
         "score_y": "%(ignored)s",
     }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.GPTModule"
 
     context_length: int
     end_: int | None
@@ -102,12 +103,6 @@ class GPT(LanguageModel):
         steps_per_iteration: int = 100,
         **shared: Unpack[TransformerArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._modules import GPTModule
-
-        return GPTModule(architecture)
 
     # ------------------------------------------------------------------------------------------- training
 

@@ -66,6 +66,7 @@ class Transformer(LanguageModel):
         "max_length": NoneOr(Integer(1)),
     }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.TransformerModule"
 
     beam_size: int
     max_length: int | None
@@ -80,12 +81,6 @@ class Transformer(LanguageModel):
         max_length: int | None = None,
         **shared: Unpack[TransformerArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._modules import TransformerModule
-
-        return TransformerModule(architecture)
 
     # ------------------------------------------------------------------------------------------- training
 

@@ -173,6 +173,7 @@ class MultiLayerPerceptron(NetEstimator):
 
     _parameters: ClassVar[Mapping[str, Domain]] = MLP_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = MLP_DOCS
+    _module_name = "epicycle.nets.mlp._module.multi_layer_perceptron"
     _documented_attributes: ClassVar[tuple[str, ...]] = (
         "coefs_",
         "intercepts_",
@@ -208,12 +209,6 @@ class MultiLayerPerceptron(NetEstimator):
     precision: str
     max_fun: int
     max_iter: int
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.mlp._module import multi_layer_perceptron
-
-        return multi_layer_perceptron(architecture)
 
     def _table_rows(self, data: Data, target: Any = None) -> Any:
         from epicycle.nets.training._batches import table_rows

@@ -94,6 +94,7 @@ class CharacterModel(NetEstimator):
         "embedding_size": "embedding_size : int, default={default}\n    Length of the vector of a character.",
     }
     _card = MethodCard("nets", ("F4",), ("memory",), "none")
+    _module_name = "epicycle.nets.sequences._character_module.CharacterNet"
 
     cell: str
     window: int
@@ -118,12 +119,6 @@ class CharacterModel(NetEstimator):
         dropout: float = 0.0,
         **shared: Unpack[NetArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.sequences._character_module import CharacterNet
-
-        return CharacterNet(architecture)
 
     # ------------------------------------------------------------------------------------------- fit
 

@@ -106,6 +106,7 @@ class RecurrentEstimator(NetEstimator):
 
     _parameters: ClassVar[Mapping[str, Domain]] = RECURRENT_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = RECURRENT_DOCS
+    _module_name = "epicycle.nets.sequences._module.RecurrentNet"
 
     cell: str
     hidden_size: int
@@ -127,12 +128,6 @@ class RecurrentEstimator(NetEstimator):
         "input_tags.three_d_array": True,
         "input_tags.string": True,
     }
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.sequences._module import RecurrentNet
-
-        return RecurrentNet(architecture)
 
     # ------------------------------------------------------------------------------------------- from data to rows
 

@@ -90,6 +90,7 @@ class ConvNetClassifier(NetClassifier):
         "flip": Boolean(),
     }
     _card = MethodCard("nets", ("F2",), ("memory",), "none")
+    _module_name = "epicycle.nets.vision._module.conv_net"
     _kept_in_streams = ("mean", "deviation")  # the scale of the first images
 
     architecture: Any
@@ -118,12 +119,6 @@ class ConvNetClassifier(NetClassifier):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- from data to rows
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.vision._module import conv_net
-
-        return conv_net(architecture)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         images, labels, weight = self._fit_data(X, y, sample_weight)

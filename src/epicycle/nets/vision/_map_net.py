@@ -60,6 +60,7 @@ class MapNet(NetEstimator):
     _parameters: ClassVar[Mapping[str, Domain]] = MAP_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = MAP_DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("n_channels_",)
+    _module_name = "epicycle.nets.vision._u_shape.UShape"
 
     channels: int
     depth: int
@@ -71,12 +72,6 @@ class MapNet(NetEstimator):
         "input_tags.three_d_array": True,
         "target_tags.required": True,
     }
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.vision._u_shape import UShape
-
-        return UShape(architecture)
 
     @abstractmethod
     def _check_targets(self, y: Any, images: list[np.ndarray]) -> list[Any]:
