@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.data._target import as_weight
+from epicycle.data._target import as_weight, require_target
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.sequences._numbers import as_number_sequences, step_moments
 from epicycle.nets.sequences._tokens import are_texts, as_token_lists, build_vocabulary, encode_all
@@ -148,6 +149,17 @@ class RecurrentEstimator(NetEstimator):
         if not self.vocabulary_:
             raise DataError(f"X: no token is in {self.min_df} of the texts or more; expected a smaller min_df")
         return encode_all(lists, self.vocabulary_), weight
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        from epicycle.nets.training._batches import SequenceRows
+
+        require_target(y, type(self).__name__)
+        sequences, weight = self._fit_data(X, y, sample_weight)
+        return SequenceRows(sequences, self._learn_targets(y, sequences, weight), weight)
+
+    @abstractmethod
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> Any:
+        """The targets of the sequences, or of their steps, checked; sets the classes."""
 
     def _known_sequences(self, X: Any) -> list[np.ndarray]:
         """New sequences as arrays, checked against those of the fit."""

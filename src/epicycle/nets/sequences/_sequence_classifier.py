@@ -14,14 +14,13 @@ import numpy as np
 
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.data._target import as_labels, require_target
+from epicycle.data._target import as_labels
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.sequences._recurrent import (
     RECURRENT_DEFAULTS,
     RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
-    as_list,
 )
 
 
@@ -66,15 +65,8 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
         **shared: Unpack[RecurrentArguments],
     ) -> None: ...
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        from epicycle.nets.training._batches import SequenceRows
-
-        name = type(self).__name__
-        require_target(y, name)
-        X = as_list(X, name)
-        labels = as_labels(y, len(X), estimator_name=name)
-        sequences, weight = self._fit_data(X, y, sample_weight)
-        return SequenceRows(sequences, self._learn_classes(labels, weight), weight)
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> np.ndarray:
+        return self._learn_classes(as_labels(y, len(sequences), estimator_name=type(self).__name__), weight)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         return self._network(rows, 1 if len(self.classes_) == 2 else len(self.classes_), self.pooling)

@@ -15,7 +15,7 @@ import numpy as np
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.data._target import as_numeric_target, require_target
+from epicycle.data._target import as_numeric_target
 from epicycle.nets._tasks import NetRegressor
 from epicycle.nets.sequences._numbers import step_moments
 from epicycle.nets.sequences._recurrent import (
@@ -23,7 +23,6 @@ from epicycle.nets.sequences._recurrent import (
     RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
-    as_list,
     losses_of_steps,
     step_outputs,
     steps_like,
@@ -81,13 +80,8 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
         **shared: Unpack[RecurrentArguments],
     ) -> None: ...
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        from epicycle.nets.training._batches import SequenceRows
-
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> Any:
         name = type(self).__name__
-        require_target(y, name)
-        X = as_list(X, name)
-        sequences, weight = self._fit_data(X, y, sample_weight)
         target: Any
         if self.per_step:
             target, self._vector_ = step_targets(y, [len(s) for s in sequences], name)
@@ -99,9 +93,7 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
             target = target.reshape(len(target), -1)
         if largest > _LARGEST:
             raise DataError(f"y: {largest:g} is too large for float32, in which networks compute; scale y")
-        if not self.per_step:
-            target = target.astype(np.float32)
-        return SequenceRows(sequences, target, weight)
+        return target if self.per_step else target.astype(np.float32)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         tables = rows.target if self.per_step else rows.target[:, None, :]

@@ -14,13 +14,12 @@ import numpy as np
 
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.data._target import as_weight, require_target
+from epicycle.data._target import as_weight
 from epicycle.nets.sequences._recurrent import (
     RECURRENT_DEFAULTS,
     RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
-    as_list,
     losses_of_steps,
     step_outputs,
     steps_like,
@@ -72,18 +71,13 @@ class SequenceTagger(RecurrentEstimator):
         self, cell: str = "lstm", *, label_smoothing: float = 0.0, **shared: Unpack[RecurrentArguments]
     ) -> None: ...
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        from epicycle.nets.training._batches import SequenceRows
-
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> list[np.ndarray]:
         name = type(self).__name__
-        require_target(y, name)
-        X = as_list(X, name)
-        sequences, weight = self._fit_data(X, y, sample_weight)
         labels = step_labels(y, [len(s) for s in sequences], name)
         counted = labels if weight is None else [part for part, v in zip(labels, weight, strict=True) if v > 0]
         flat = np.concatenate(counted)
         self.classes_ = encode_array(flat, np.ones(len(flat)), name)[0]
-        return SequenceRows(sequences, [codes(part, self.classes_) for part in labels], weight)
+        return [codes(part, self.classes_) for part in labels]
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         mean_length = float(np.average(rows.lengths, weights=rows.weight))
