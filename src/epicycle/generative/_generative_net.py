@@ -36,7 +36,7 @@ from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.engine._ordered import in_order
 from epicycle.generative._row_form import as_given, images_with_gaps, is_images, row_form
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments
 from epicycle.nets.training._torch import device_of, one_thread_each
 from epicycle.nets.vision._images import as_images
 from epicycle.optim import Loss
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 #: Rows that are drawn at once, each such block from a random stream of its own.
 _BLOCK = 1024
 
-GENERATIVE_PARAMETERS: Mapping[str, Domain] = {**NET_PARAMETERS, "conditional": Boolean()}
 GENERATIVE_DEFAULTS: Mapping[str, Any] = {**NET_DEFAULTS, "conditional": False, "weight_decay": 0.0}
 
 _GIVEN = "X : array or data frame of shape (n_samples, n_features), or images of shape (n_samples, height, width[, c])"
@@ -89,7 +88,7 @@ class GenerativeArguments(NetArguments, total=False):
 class GenerativeNet(NetEstimator):
     """Base of the models that draw rows like those of the fit."""
 
-    _parameters: ClassVar[Mapping[str, Domain]] = GENERATIVE_PARAMETERS
+    _parameters: ClassVar[Mapping[str, Domain]] = {"conditional": Boolean()}
     _docs: ClassVar[Mapping[str, str]] = GENERATIVE_DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("row_shape_",)
     #: Whether images are taken beside tables.

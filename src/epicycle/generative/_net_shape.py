@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from epicycle.core._parameters import Domain
-from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
 from epicycle.nets.training._options import SIZES, sizes_of
 
 SHAPE_PARAMETERS: Mapping[str, Domain] = {
-    **GENERATIVE_PARAMETERS,
     "hidden_layer_sizes": SIZES,
     "channels": SIZES,
 }

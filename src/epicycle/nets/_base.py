@@ -7,6 +7,7 @@ needs it.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from abc import abstractmethod
@@ -74,6 +75,14 @@ class NetEstimator(Estimator):
     _weights_: dict[str, np.ndarray]
     #: The weights that a module was built from, and the module; not in files or copies.
     _built: tuple[Mapping[str, np.ndarray], Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # A class says the domains of its own arguments; those of the others are its bases'.
+        tables = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__)]
+        domains = {name: domain for table in tables for name, domain in table.items()}
+        arguments = inspect.signature(cls).parameters  # none of an abstract base
+        cls._parameters = {name: domains[name] for name in domains if name in arguments or not arguments}
+        super().__init_subclass__(**kwargs)
 
     # ------------------------------------------------------------------------------------------- for subclasses
 

@@ -19,7 +19,6 @@ from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative.autoencoders._coder_options import (
     CODER_DEFAULTS,
-    CODER_PARAMETERS,
     CoderArguments,
 )
 from epicycle.generative.autoencoders._encoded_net import EncodedNet
@@ -76,7 +75,6 @@ class AutoEncoder(EncodedNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **CODER_PARAMETERS,
         "standardize": Boolean(),
         "tied": Boolean(),
         "noise": Real(0),

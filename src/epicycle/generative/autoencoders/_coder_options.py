@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from epicycle.core._parameters import Choice, Domain, Integer
-from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
 from epicycle.nets.training._options import SIZES
 
 _ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "gelu")
 
 CODER_PARAMETERS: Mapping[str, Domain] = {
-    **GENERATIVE_PARAMETERS,
     "n_codes": Integer(1),
     "hidden_layer_sizes": SIZES,
     "channels": SIZES,

@@ -23,7 +23,6 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
 from epicycle.generative.autoencoders._coder_options import (
     CODER_DEFAULTS,
-    CODER_PARAMETERS,
     CoderArguments,
 )
 from epicycle.generative.autoencoders._encoded_net import EncodedNet
@@ -90,7 +89,6 @@ class VAE(EncodedNet, BoundNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **CODER_PARAMETERS,
         "decoder": Choice("gaussian", "bernoulli"),
         "beta": Real(0),
         "n_importance": Integer(1),

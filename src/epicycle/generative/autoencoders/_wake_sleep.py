@@ -20,7 +20,6 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
 from epicycle.generative._generative_net import (
     GENERATIVE_DEFAULTS,
-    GENERATIVE_PARAMETERS,
     GenerativeArguments,
 )
 from epicycle.nets.training._options import SIZES, sizes_of
@@ -67,7 +66,6 @@ class WakeSleep(BoundNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **GENERATIVE_PARAMETERS,
         "hidden_layer_sizes": SIZES,
         "threshold": Real(),
     }

@@ -25,7 +25,7 @@ from epicycle.core._parameters import Choice, Domain, Integer, Real, check_param
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
-from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
 from epicycle.nets.training._torch import device_of
 
 _METHODS = ("persistent", "contrastive", "enumeration")
@@ -84,7 +84,6 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **{name: domain for name, domain in GENERATIVE_PARAMETERS.items() if name != "conditional"},
         "n_hidden": Integer(1),
         "method": Choice(*_METHODS),
         "n_moves": Integer(1),

@@ -17,7 +17,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
-from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
 from epicycle.generative._latent_net import LatentNet
 from epicycle.nets.training._options import SIZES, sizes_of
 
@@ -83,7 +83,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **GENERATIVE_PARAMETERS,
         "kind": Choice(*_KINDS),
         "n_layers": Integer(1, 1024),
         "hidden_layer_sizes": SIZES,

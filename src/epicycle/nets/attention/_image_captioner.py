@@ -17,7 +17,7 @@ from epicycle.core._parameters import Domain
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets.attention._images import CHANNELS, CHANNELS_DOC, cells_of, image_architecture
-from epicycle.nets.attention._writers import WRITER_DEFAULTS, WRITER_PARAMETERS, TextWriter, WriterArguments
+from epicycle.nets.attention._writers import WRITER_DEFAULTS, TextWriter, WriterArguments
 from epicycle.nets.training._options import TrainingOptions, parts_of
 from epicycle.nets.vision._images import as_images
 
@@ -54,7 +54,7 @@ class ImageCaptioner(TextWriter):
     True
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**WRITER_PARAMETERS, "channels": CHANNELS}
+    _parameters: ClassVar[Mapping[str, Domain]] = {"channels": CHANNELS}
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
     _module_name = "epicycle.nets.attention._image_memory.CaptionNet"
     _docs: ClassVar[Mapping[str, str]] = {

@@ -17,7 +17,7 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.attention._pairs import as_pairs, as_stories
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments
 
 
 class MemoryQA(NetClassifier):
@@ -64,7 +64,6 @@ class MemoryQA(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "n_hops": Integer(1),
         "embedding_size": Integer(1),
         "memory_size": Integer(1),

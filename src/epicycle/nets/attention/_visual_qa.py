@@ -20,7 +20,7 @@ from epicycle.nets.attention._images import CHANNELS, CHANNELS_DOC, cells_of, im
 from epicycle.nets.attention._pairs import as_pairs
 from epicycle.nets.sequences._recurrent import CELLS
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments
 from epicycle.nets.vision._images import as_images
 
 
@@ -72,7 +72,6 @@ class VisualQA(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "cell": Choice(*CELLS),
         "channels": CHANNELS,
         "hidden_size": Integer(1),

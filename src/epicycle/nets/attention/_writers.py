@@ -14,12 +14,11 @@ from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.sequences._recurrent import CELLS, RECURRENT_DOCS
 from epicycle.nets.sequences._tokens import END, PADDING, as_token_lists, build_vocabulary, decode, encode_all
-from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments
 from epicycle.optim import Loss, Multinomial
 from epicycle.stats._binomial import largest_rate
 
 WRITER_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "attention": NoneOr(Choice("additive", "dot")),
     "cell": Choice(*CELLS),
     "hidden_size": Integer(1),

@@ -18,7 +18,6 @@ from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.nets.language._language_model import (
     TRANSFORMER_DEFAULTS,
-    TRANSFORMER_PARAMETERS,
     LanguageModel,
     TransformerArguments,
 )
@@ -27,8 +26,6 @@ from epicycle.nets.training._options import TrainingOptions
 
 #: Stands for a hidden token in the texts of `fill`.
 MASK = "[MASK]"
-
-BERT_PARAMETERS: Mapping[str, Domain] = {n: d for n, d in TRANSFORMER_PARAMETERS.items() if n != "steps_per_iteration"}
 
 
 class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  # type: ignore[misc]  # untyped mixins
@@ -61,7 +58,7 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
     (3, 64)
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**BERT_PARAMETERS, "masked": Real(0, 1, inclusive=(False, True))}
+    _parameters: ClassVar[Mapping[str, Domain]] = {"masked": Real(0, 1, inclusive=(False, True))}
     _docs: ClassVar[Mapping[str, str]] = {
         "X": "X : iterable of str\n    Texts; with tokenizer=None sequences of integers.",
         "fit_X": "X : iterable of str\n    Texts; with tokenizer=None sequences of integers.",

@@ -21,7 +21,7 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import require_target
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.language._bert import BERT
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments, TrainingOptions
 
 
 def _is_bert(value: Any) -> bool:
@@ -64,7 +64,6 @@ class BERTClassifier(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "encoder": NoneOr(Described("a BERT, or a FrozenEstimator of one", _is_bert)),
         "dropout": Real(0, 1, inclusive=(True, False)),
         "label_smoothing": Real(0, 1, inclusive=(True, False)),

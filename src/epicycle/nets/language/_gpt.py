@@ -14,12 +14,10 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Domain
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.nets.language._language_model import (
     TRANSFORMER_DEFAULTS,
-    TRANSFORMER_PARAMETERS,
     LanguageModel,
     TransformerArguments,
 )
@@ -73,7 +71,6 @@ class GPT(LanguageModel):
     'five six seven eight'
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = TRANSFORMER_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = {
         "X": "X : str, or iterable of str\n    As in `fit`.",
         "fit_y": "%(ignored)s",

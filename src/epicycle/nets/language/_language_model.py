@@ -13,7 +13,6 @@ from epicycle.nets.language._tokens import TOKENIZER, TOKENIZER_DOC, Codec, code
 from epicycle.nets.training._options import (
     LAYERS,
     NET_DEFAULTS,
-    NET_PARAMETERS,
     NetArguments,
     TrainingOptions,
     parts_of,
@@ -24,7 +23,6 @@ POSITIONS = ("learned", "sinusoidal", "rotary")
 _BETAS = (0.9, 0.99)
 
 TRANSFORMER_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "tokenizer": TOKENIZER,
     "max_words": NoneOr(Integer(1)),
     "context_length": Integer(1),

@@ -17,7 +17,6 @@ from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets.language._language_model import (
     TRANSFORMER_DEFAULTS,
-    TRANSFORMER_PARAMETERS,
     LanguageModel,
     TransformerArguments,
 )
@@ -61,7 +60,6 @@ class Transformer(LanguageModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **{n: d for n, d in TRANSFORMER_PARAMETERS.items() if n not in ("context_length", "steps_per_iteration")},
         "beam_size": Integer(1),
         "max_length": NoneOr(Integer(1)),
     }

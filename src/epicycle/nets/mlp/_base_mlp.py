@@ -18,7 +18,6 @@ from epicycle.core._random import seed_of
 from epicycle.data import Data
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.training._options import (
-    NET_PARAMETERS,
     OPTIMIZERS,
     SIZES,
     NetArguments,
@@ -31,7 +30,6 @@ from epicycle.optim import solve
 ACTIVATIONS = ("identity", "logistic", "sigmoid", "tanh", "relu", "gelu")
 
 MLP_PARAMETERS: Mapping[str, Domain] = {
-    **{name: domain for name, domain in NET_PARAMETERS.items() if name != "weight_decay"},
     "hidden_layer_sizes": SIZES,
     "activation": Choice(*ACTIVATIONS),
     "solver": Choice("lbfgs", "backprop", *OPTIMIZERS),

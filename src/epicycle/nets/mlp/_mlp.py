@@ -19,7 +19,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.nets._tasks import NetClassifier, NetRegressor
-from epicycle.nets.mlp._base_mlp import MLP_DEFAULTS, MLP_PARAMETERS, MLPArguments, MultiLayerPerceptron, is_stochastic
+from epicycle.nets.mlp._base_mlp import MLP_DEFAULTS, MLPArguments, MultiLayerPerceptron, is_stochastic
 from epicycle.nets.training._torch import require_torch
 from epicycle.optim import Logistic, Loss
 from epicycle.optim._likelihoods import Poisson
@@ -45,7 +45,6 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **MLP_PARAMETERS,
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
@@ -173,7 +172,6 @@ class MLPRegressor(MultiLayerPerceptron, NetRegressor):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **MLP_PARAMETERS,
         "loss": Choice("squared_error", "poisson"),
     }
     _card = MethodCard("nets", ("F1",), ("memory", "files", "dask"), "none")

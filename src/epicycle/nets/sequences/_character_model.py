@@ -35,7 +35,6 @@ from epicycle.nets.sequences._tokens import (
 from epicycle.nets.training._options import (
     LAYERS,
     NET_DEFAULTS,
-    NET_PARAMETERS,
     NetArguments,
     TrainingOptions,
     parts_of,
@@ -80,7 +79,6 @@ class CharacterModel(NetEstimator):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "cell": Choice(*CELLS),
         "window": Integer(1),
         "hidden_size": Integer(1),

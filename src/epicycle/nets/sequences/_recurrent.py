@@ -18,7 +18,6 @@ from epicycle.nets.sequences._tokens import are_texts, as_token_lists, build_voc
 from epicycle.nets.training._options import (
     LAYERS,
     NET_DEFAULTS,
-    NET_PARAMETERS,
     NetArguments,
     TrainingOptions,
     parts_of,
@@ -28,7 +27,6 @@ CELLS = ("rnn", "lstm", "gru")
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 
 RECURRENT_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "cell": Choice(*CELLS),
     "hidden_size": Integer(1),
     "n_layers": LAYERS,

@@ -18,7 +18,6 @@ from epicycle.data._target import as_labels
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.sequences._recurrent import (
     RECURRENT_DEFAULTS,
-    RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
 )
@@ -45,7 +44,6 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RECURRENT_PARAMETERS,
         "pooling": Choice("last", "mean", "max"),
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }

@@ -20,7 +20,6 @@ from epicycle.nets._tasks import NetRegressor
 from epicycle.nets.sequences._numbers import step_moments
 from epicycle.nets.sequences._recurrent import (
     RECURRENT_DEFAULTS,
-    RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
     losses_of_steps,
@@ -59,7 +58,6 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RECURRENT_PARAMETERS,
         "pooling": Choice("last", "mean", "max"),
         "per_step": Boolean(),
     }

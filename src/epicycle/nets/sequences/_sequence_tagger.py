@@ -17,7 +17,6 @@ from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight
 from epicycle.nets.sequences._recurrent import (
     RECURRENT_DEFAULTS,
-    RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
     losses_of_steps,
@@ -51,7 +50,6 @@ class SequenceTagger(RecurrentEstimator):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RECURRENT_PARAMETERS,
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "vocabulary_")

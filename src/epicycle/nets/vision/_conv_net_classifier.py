@@ -19,7 +19,7 @@ from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain,
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.nets._tasks import NetClassifier
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments, TrainingOptions
 from epicycle.nets.vision._images import as_images, channel_moments
 from epicycle.nets.vision._layers import ARCHITECTURES, layers_of
 from epicycle.stats._labels import codes, joined_classes
@@ -78,7 +78,6 @@ class ConvNetClassifier(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "architecture": AnyOf(
             Choice(*ARCHITECTURES), Described("a list of layers", lambda value: isinstance(value, list | tuple))
         ),

@@ -13,14 +13,13 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Domain, Integer
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments, TrainingOptions
 from epicycle.nets.vision._images import as_image_set, channel_moments
 
 #: A batch is computed in pieces side by side.
 _PARTS, _IMAGES_OF_PART = 4, 4
 
 MAP_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "channels": Integer(1),
     "depth": Integer(1, 8),
     "flip": Boolean(),
