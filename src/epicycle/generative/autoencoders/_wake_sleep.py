@@ -18,10 +18,7 @@ from epicycle.core._exceptions import MemoryBudgetError, ParameterError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
-from epicycle.generative._generative_net import (
-    GENERATIVE_DEFAULTS,
-    GenerativeArguments,
-)
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
 from epicycle.nets.training._options import SIZES, sizes_of
 
 if TYPE_CHECKING:

@@ -16,11 +16,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
-from epicycle.nets.language._language_model import (
-    TRANSFORMER_DEFAULTS,
-    LanguageModel,
-    TransformerArguments,
-)
+from epicycle.nets.language._language_model import TRANSFORMER_DEFAULTS, LanguageModel, TransformerArguments
 from epicycle.nets.language._tokens import documents_of
 from epicycle.nets.training._options import TrainingOptions
 

@@ -16,11 +16,7 @@ import numpy as np
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
-from epicycle.nets.language._language_model import (
-    TRANSFORMER_DEFAULTS,
-    LanguageModel,
-    TransformerArguments,
-)
+from epicycle.nets.language._language_model import TRANSFORMER_DEFAULTS, LanguageModel, TransformerArguments
 from epicycle.nets.language._next_token import check_sampling, chosen, probabilities
 from epicycle.nets.language._tokens import documents_of
 from epicycle.nets.training._options import TrainingOptions

@@ -10,13 +10,7 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.language._tokens import TOKENIZER, TOKENIZER_DOC, Codec, codec, documents_of, learnt
-from epicycle.nets.training._options import (
-    LAYERS,
-    NET_DEFAULTS,
-    NetArguments,
-    TrainingOptions,
-    parts_of,
-)
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments, TrainingOptions, parts_of
 from epicycle.optim import Loss, Multinomial
 
 POSITIONS = ("learned", "sinusoidal", "rotary")

@@ -15,11 +15,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain, Integer, NoneOr
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.data._target import as_weight, require_target
-from epicycle.nets.language._language_model import (
-    TRANSFORMER_DEFAULTS,
-    LanguageModel,
-    TransformerArguments,
-)
+from epicycle.nets.language._language_model import TRANSFORMER_DEFAULTS, LanguageModel, TransformerArguments
 from epicycle.nets.language._tokens import documents_of
 from epicycle.nets.training._options import TrainingOptions
 from epicycle.nets.training._torch import device_of, one_thread_each

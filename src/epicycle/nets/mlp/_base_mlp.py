@@ -17,14 +17,7 @@ from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, R
 from epicycle.core._random import seed_of
 from epicycle.data import Data
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import (
-    OPTIMIZERS,
-    SIZES,
-    NetArguments,
-    TrainingOptions,
-    parts_of,
-    sizes_of,
-)
+from epicycle.nets.training._options import OPTIMIZERS, SIZES, NetArguments, TrainingOptions, parts_of, sizes_of
 from epicycle.optim import solve
 
 ACTIVATIONS = ("identity", "logistic", "sigmoid", "tanh", "relu", "gelu")

@@ -32,13 +32,7 @@ from epicycle.nets.sequences._tokens import (
     encode_all,
     token_numbers,
 )
-from epicycle.nets.training._options import (
-    LAYERS,
-    NET_DEFAULTS,
-    NetArguments,
-    TrainingOptions,
-    parts_of,
-)
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments, TrainingOptions, parts_of
 from epicycle.optim import Loss, Multinomial
 
 _SCORED_STEPS = 512  # of texts that are scored, before their states go on

@@ -15,13 +15,7 @@ from epicycle.data._target import as_weight, require_target
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.sequences._numbers import as_number_sequences, step_moments
 from epicycle.nets.sequences._tokens import are_texts, as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import (
-    LAYERS,
-    NET_DEFAULTS,
-    NetArguments,
-    TrainingOptions,
-    parts_of,
-)
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments, TrainingOptions, parts_of
 
 CELLS = ("rnn", "lstm", "gru")
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}

@@ -16,11 +16,7 @@ from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_labels
 from epicycle.nets._tasks import NetClassifier
-from epicycle.nets.sequences._recurrent import (
-    RECURRENT_DEFAULTS,
-    RecurrentArguments,
-    RecurrentEstimator,
-)
+from epicycle.nets.sequences._recurrent import RECURRENT_DEFAULTS, RecurrentArguments, RecurrentEstimator
 
 
 class SequenceClassifier(RecurrentEstimator, NetClassifier):
