@@ -17,8 +17,7 @@ import numpy as np
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.generative.autoencoders._coder_options import CODER_DEFAULTS, CoderArguments
-from epicycle.generative.autoencoders._encoded_net import EncodedNet
+from epicycle.generative.autoencoders._encoded_net import CODER_DEFAULTS, CoderArguments, EncodedNet
 from epicycle.nets.training._torch import device_of, one_thread_each
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._parameters import Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
-from epicycle.generative.autoencoders._coder_options import CODER_DEFAULTS, CoderArguments
-from epicycle.generative.autoencoders._encoded_net import EncodedNet
+from epicycle.generative.autoencoders._encoded_net import CODER_DEFAULTS, CoderArguments, EncodedNet
 from epicycle.nets.training._torch import device_of
 
 if TYPE_CHECKING:
