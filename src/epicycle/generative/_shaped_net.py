@@ -31,8 +31,8 @@ class ShapedNet(GenerativeNet):
         "hidden_layer_sizes": "hidden_layer_sizes : int or sequence of int, default={default}\n"
         "    Units of the hidden layers, where there are no convolutions.",
         "channels": "channels : int or sequence of int, default={default}\n"
-        "    Of images: convolutions with so many channels, each at half the height and width of the one before. () looks"
-        "\n    at pixels as at the columns of a table.",
+        "    Of images: convolutions with so many channels, each at half the height and width of the one before. () "
+        "looks\n    at pixels as at the columns of a table.",
     }
 
     hidden_layer_sizes: Any
