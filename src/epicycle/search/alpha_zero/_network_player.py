@@ -57,7 +57,7 @@ class NetworkPlayer(Saved, ABC):
         "learning_rate": "learning_rate, weight_decay : float, default=2e-3, 1e-4\n    Of AdamW.",
         "simulations": "simulations : int, default={default}\n    Simulations of each search.",
         "exploration": "exploration : float, default={default}\n    The constant of PUCT.",
-        "learn_verbose": "verbose : int, default={default}\n"
+        "learn_verbose": "verbose : int, default=0\n"
         "    1 shows progress when learning takes more than about two seconds.",
     }
     _columns: ClassVar[tuple[str, ...]]
