@@ -263,7 +263,8 @@ class NetworkPlayer(Saved, ABC):
         }
 
     def __epi_restore__(self, state: dict[str, Any]) -> None:
-        self.__init__(restored_game(state["game"]), random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
+        given = {**state["parameters"], "game": restored_game(state["game"]), "random_state": state["seed"]}
+        self.__init__(**given)  # type: ignore[misc]  # an object that was only allocated
         self.device = device_or_cpu(self.device)
         self._begin()
         self._restore_learnt(state)
