@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu._report import Figures, arguments
+from benchmarks.gpu._report import Figures, arguments, device
 
 POINTS = 40  # of a learning curve
 
@@ -27,6 +27,27 @@ def agent_arguments(description: str, steps: int, minutes: float) -> argparse.Na
     if given.quick:
         given.steps, given.seeds, given.minutes = min(given.steps, 600), min(given.seeds, 2), min(given.minutes, 1.0)
     return given
+
+
+def agents_of_images(
+    given: argparse.Namespace, many: int, *, ppo: Mapping[str, Any], dqn: Mapping[str, Any]
+) -> Callable[[int], Any]:
+    """Agents by their seeds, for so many games at once that are seen as images: PPO, or DQN."""
+
+    def agent_for(seed: int) -> Any:
+        from epicycle.rl import DQN, PPO
+
+        settings: dict[str, Any]
+        if given.agent == "ppo":
+            settings = {"activation": "relu", "n_epochs": 4, "entropy_weight": 0.01, "clip_gradient": 0.5, **ppo}
+            few = {"n_steps": 16, "batch_size": 32, "n_epochs": 1}
+        else:
+            settings = {"batch_size": 32, "train_every": many, "gradient_steps": many // 4, **dqn}
+            few = {"buffer_size": 500, "learning_starts": 100, "gradient_steps": 1}
+        settings |= {**(few if given.quick else {}), "device": device(), "random_state": seed}
+        return PPO(**settings) if given.agent == "ppo" else DQN(**settings)
+
+    return agent_for
 
 
 def run(

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.gpu._agents import agent_arguments, run
-from benchmarks.gpu._report import device
+from benchmarks.gpu._agents import agent_arguments, agents_of_images, run
 
 
 def games(n: int) -> Any:
@@ -42,35 +41,24 @@ class OneGame:
 
 
 def main() -> None:
+    from epicycle.rl import LinearDecay
+
     given = agent_arguments(__doc__ or "", steps=10_000_000, minutes=9)
     many = 4 if given.quick else 128 if given.agent == "ppo" else 16
-
-    def agent_for(seed: int) -> Any:
-        from epicycle.rl import DQN, PPO, LinearDecay
-
-        shared = {"device": device(), "random_state": seed}
-        if given.agent == "ppo":
-            settings = {"n_steps": 16, "batch_size": 32, "n_epochs": 1} if given.quick else {}
-            large = {"n_steps": 64, "batch_size": 2048, "n_epochs": 4, "entropy_weight": 0.01, "clip_gradient": 0.5}
-            rate = LinearDecay(5e-4, 1e-5, given.steps)
-            return PPO((512,), activation="relu", learning_rate=rate, **large | settings, **shared)
-        return DQN(
-            (512,),
-            learning_rate=1e-4,
-            buffer_size=500 if given.quick else 200_000,
-            batch_size=32,
-            learning_starts=100 if given.quick else 20_000,
-            train_every=many,
-            gradient_steps=1 if given.quick else many // 4,
-            target_every=5000,
-            epsilon=LinearDecay(1.0, 0.01, 200_000),
-            **shared,
-        )
-
+    rate = LinearDecay(5e-4, 1e-5, given.steps)
+    ppo = {"hidden": (512,), "learning_rate": rate, "n_steps": 64, "batch_size": 2048}
+    dqn = {
+        "hidden": (512,),
+        "learning_rate": 1e-4,
+        "buffer_size": 200_000,
+        "learning_starts": 20_000,
+        "target_every": 5000,
+        "epsilon": LinearDecay(1.0, 0.01, 200_000),
+    }
     run(
         "atari_pong",
         given,
-        agent_for=agent_for,
+        agent_for=agents_of_images(given, many, ppo=ppo, dqn=dqn),
         env_for=lambda: games(many),
         test_env=OneGame,
         episodes=20,

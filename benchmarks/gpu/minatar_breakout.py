@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.gpu._agents import agent_arguments, run
-from benchmarks.gpu._report import device
+from benchmarks.gpu._agents import agent_arguments, agents_of_images, run
 
 
 def game() -> Any:
@@ -26,35 +25,24 @@ def game() -> Any:
 
 
 def main() -> None:
+    from epicycle.rl import LinearDecay
+
     given = agent_arguments(__doc__ or "", steps=5_000_000, minutes=9)
     many = 4 if given.quick else 64
-
-    def agent_for(seed: int) -> Any:
-        from epicycle.rl import DQN, PPO, LinearDecay
-
-        shared = {"device": device(), "random_state": seed}
-        if given.agent == "ppo":
-            settings = {"n_steps": 16, "batch_size": 32, "n_epochs": 2} if given.quick else {}
-            large = {"n_steps": 128, "batch_size": 1024, "n_epochs": 4, "entropy_weight": 0.01, "clip_gradient": 0.5}
-            rate = LinearDecay(1e-3, 1e-5, given.steps)
-            return PPO((128,), activation="relu", learning_rate=rate, **large | settings, **shared)
-        return DQN(
-            (128,),
-            learning_rate=2.5e-4,
-            buffer_size=100_000,
-            batch_size=32,
-            learning_starts=100 if given.quick else 5000,
-            train_every=1 if many == 1 else many,
-            gradient_steps=1 if given.quick else many // 4,
-            target_every=1000,
-            epsilon=LinearDecay(1.0, 0.1, given.steps // 10),
-            **shared,
-        )
-
+    rate = LinearDecay(1e-3, 1e-5, given.steps)
+    ppo = {"hidden": (128,), "learning_rate": rate, "n_steps": 128, "batch_size": 1024}
+    dqn = {
+        "hidden": (128,),
+        "learning_rate": 2.5e-4,
+        "buffer_size": 100_000,
+        "learning_starts": 5000,
+        "target_every": 1000,
+        "epsilon": LinearDecay(1.0, 0.1, given.steps // 10),
+    }
     run(
         "minatar_breakout",
         given,
-        agent_for=agent_for,
+        agent_for=agents_of_images(given, many, ppo=ppo, dqn=dqn),
         env_for=lambda: [game() for _ in range(many)],
         test_env=game,
         episodes=100,

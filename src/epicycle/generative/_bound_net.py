@@ -16,7 +16,7 @@ import numpy as np
 from epicycle.core._parameters import Integer, check_parameter
 from epicycle.core._random import Seed, seed_of
 from epicycle.generative._density_net import DensityNet
-from epicycle.nets._base import device_of
+from epicycle.nets.training._torch import device_of
 
 if TYPE_CHECKING:
     from epicycle.generative._row_draws import RowDraws
@@ -89,7 +89,4 @@ class BoundNet(DensityNet):
                 total = some if total is None else torch.logaddexp(total, some)
             return total - math.log(n)
 
-        def of_label(label: Any) -> np.ndarray:
-            return self._mapped(self._rows_of(X, label), estimated)
-
-        return self._over_classes(of_label, y)
+        return self._over_classes(X, y, estimated)

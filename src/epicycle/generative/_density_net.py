@@ -25,19 +25,18 @@ class DensityNet(GenerativeNet):
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
         """The logarithm of the density of each row, in nats."""
-        return self._over_classes(lambda label: self._log_densities_of(X, label), y)
+        return self._over_classes(X, y, self._log_densities)
 
-    def _over_classes(self, log_density: Callable[[Any], np.ndarray], y: Any) -> np.ndarray:
-        """log_density(y); of a conditional model without labels that of the mixture over all classes."""
+    def _over_classes(self, X: Any, y: Any, log_density: Callable[[Any, MiniBatch], Any]) -> np.ndarray:
+        """log_density(module, batch) of all rows; of a conditional model without labels for the mixture of classes."""
         if y is not None or not self.conditional:
-            return log_density(y)
+            return self._finite_densities(self._mapped(self._rows_of(X, y), log_density).astype(np.float64))
         self._check_fitted()
-        parts = np.array([log_density(label) for label in self.classes_])
+        parts = np.array([self._over_classes(X, label, log_density) for label in self.classes_])
         # A bound for each class is one for the mixture, since the logarithm of a sum grows with every term.
         return np.asarray(logsumexp(parts + np.log(self.class_prior_)[:, None], axis=0))
 
-    def _log_densities_of(self, X: Any, y: Any) -> np.ndarray:
-        found = self._mapped(self._rows_of(X, y), self._log_densities).astype(np.float64)
+    def _finite_densities(self, found: np.ndarray) -> np.ndarray:
         finite = np.isfinite(found)
         if not finite.all():
             raise ConvergenceError(

@@ -2,7 +2,7 @@
 
 A subclass says, beside what every network says (`nets._base`),
 
-    _build_module(architecture)          its module, from `_common_architecture` and its own arguments
+    _module_name, _architecture(rows)    its module, from `_common_architecture` and its own arguments
     _row_losses()                        (module, batch) -> what is minimised, of every row
     _sampled(module, n, labels)          n rows as a tensor, in the units and the layout of `batch.inputs[0]`
 
@@ -35,9 +35,9 @@ from epicycle.data import ArrayData, Batch
 from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.engine._ordered import in_order
 from epicycle.generative._row_form import as_given, images_with_gaps, is_images, row_form
-from epicycle.nets._base import NetEstimator, device_of
-from epicycle.nets.training._options import NET_DEFAULTS, NET_DOCS, NET_PARAMETERS, NetArguments
-from epicycle.nets.training._torch import one_thread_each
+from epicycle.nets._base import NetEstimator
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments
+from epicycle.nets.training._torch import device_of, one_thread_each
 from epicycle.nets.vision._images import as_images
 from epicycle.optim import Loss
 from epicycle.optim._losses import Squared
@@ -49,12 +49,10 @@ if TYPE_CHECKING:
 #: Rows that are drawn at once, each such block from a random stream of its own.
 _BLOCK = 1024
 
-GENERATIVE_PARAMETERS: Mapping[str, Domain] = {**NET_PARAMETERS, "conditional": Boolean()}
 GENERATIVE_DEFAULTS: Mapping[str, Any] = {**NET_DEFAULTS, "conditional": False, "weight_decay": 0.0}
 
 _GIVEN = "X : array or data frame of shape (n_samples, n_features), or images of shape (n_samples, height, width[, c])"
 GENERATIVE_DOCS: Mapping[str, str] = {
-    **NET_DOCS,
     "conditional": "conditional : bool, default={default}\n"
     "    Whether to learn the rows of each class: `fit` then needs labels y, and `sample` takes them.",
     "X": _GIVEN,
@@ -90,7 +88,7 @@ class GenerativeArguments(NetArguments, total=False):
 class GenerativeNet(NetEstimator):
     """Base of the models that draw rows like those of the fit."""
 
-    _parameters: ClassVar[Mapping[str, Domain]] = GENERATIVE_PARAMETERS
+    _parameters: ClassVar[Mapping[str, Domain]] = {"conditional": Boolean()}
     _docs: ClassVar[Mapping[str, str]] = GENERATIVE_DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("row_shape_",)
     #: Whether images are taken beside tables.

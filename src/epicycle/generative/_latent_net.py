@@ -11,7 +11,7 @@ import numpy as np
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Integer, Real, check_parameter
 from epicycle.data._numbers import require_finite
-from epicycle.generative._generative_net import GENERATIVE_DOCS, GenerativeNet
+from epicycle.generative._generative_net import GenerativeNet
 
 #: Methods whose y is the class of the rows.
 _WITH_LABELS = (
@@ -31,10 +31,10 @@ class LatentNet(GenerativeNet):
     """Base of the generative networks with codes: rows are drawn by decoding codes that are drawn."""
 
     _docs: ClassVar[Mapping[str, str]] = {
-        **GENERATIVE_DOCS,
         "around": "around : array-like of shape (n_codes,), optional\n"
         "    The code to move from; by default the mean of those that are drawn.",
         "dimensions": "dimensions : sequence of int, optional\n    Which entries; by default the first ten.",
+        "n_steps": "n_steps : int, default={default}",
         "extent": "extent : float, default={default}",
         "Z": "Z : array-like of shape (n, n_codes)",
         "codes": "Z : ndarray of shape (n_samples, n_codes)",
@@ -106,10 +106,6 @@ class LatentNet(GenerativeNet):
     ) -> np.ndarray:
         """Rows along each axis of the codes: one entry goes from -extent to extent, in deviations, all others stay.
 
-        Parameters
-        ----------
-        n_steps : int, default=9
-
         Returns
         -------
         rows : ndarray of shape (n_dimensions, n_steps, ...)
@@ -160,10 +156,6 @@ class LatentNet(GenerativeNet):
         y: Any = None,
     ) -> Any:
         """A picture of `latent_traversal`: images in a row for each entry, of a table a line for each column.
-
-        Parameters
-        ----------
-        n_steps : int, default=9
 
         Returns
         -------

@@ -1,17 +1,19 @@
 """`NetEstimator`, the base of all networks: from data to rows, to a trained module, to the evidence and the file.
 
-A subclass says what its module is (`_build_module`, `_architecture`), how data becomes rows (`_training_rows`) and
+A subclass says what its module is (`_module_name`, `_architecture`), how data becomes rows (`_training_rows`) and
 what is minimised (`_loss`, or `_row_losses` where that is not enough). torch is imported when a fit or a prediction
 needs it.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -30,6 +32,7 @@ from epicycle.nets.training._options import NET_DOCS, NET_PARAMETERS, TrainingOp
 from epicycle.nets.training._torch import (
     deterministic_kernels,
     device_named,
+    device_of,
     memory_errors_named,
     one_thread_each,
     require_torch,
@@ -55,6 +58,9 @@ class NetEstimator(Estimator):
     _parameters: ClassVar[Mapping[str, Domain]] = NET_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = NET_DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("architecture_", "module_")
+    #: Where the class of the torch module stands, or a function that makes it, from an architecture. Like torch it is
+    #: imported when a module is built.
+    _module_name: ClassVar[str]
     #: Entries of the architecture that `partial_fit` keeps from its first call, such as the scale of the first rows.
     _kept_in_streams: ClassVar[tuple[str, ...]] = ()
 
@@ -70,12 +76,21 @@ class NetEstimator(Estimator):
     #: The weights that a module was built from, and the module; not in files or copies.
     _built: tuple[Mapping[str, np.ndarray], Any]
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # A class says the domains of its own arguments; those of the others are its bases'.
+        tables = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__)]
+        domains = {name: domain for table in tables for name, domain in table.items()}
+        arguments = inspect.signature(cls).parameters  # none of an abstract base
+        cls._parameters = {name: domains[name] for name in domains if name in arguments or not arguments}
+        super().__init_subclass__(**kwargs)
+
     # ------------------------------------------------------------------------------------------- for subclasses
 
-    @staticmethod
-    @abstractmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
+    @classmethod
+    def _build_module(cls, architecture: Mapping[str, Any]) -> Any:
         """The torch module of an architecture, with weights drawn from torch's generator."""
+        place, _, name = cls._module_name.rpartition(".")
+        return getattr(import_module(place), name)(architecture)
 
     @abstractmethod
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -123,6 +138,9 @@ class NetEstimator(Estimator):
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train the network on rows X with targets y."""
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         require_torch(type(self).__name__)
         rows = self._training_rows(X, y, sample_weight)
         self._train(rows, self._architecture(rows))
@@ -388,7 +406,7 @@ class NetEstimator(Estimator):
         """Outputs of the module for rows, in order, as one array."""
         from epicycle.nets.training._prediction import outputs
 
-        return outputs(module, rows, self._prediction_batch(), device_of(module))
+        return outputs(module, rows, self._prediction_batch())
 
 
 def _joined(first: History, second: History) -> History:
@@ -401,8 +419,3 @@ def _joined(first: History, second: History) -> History:
             for name in names
         }
     )
-
-
-def device_of(module: Any) -> Any:
-    """The device of a module's weights."""
-    return next(module.parameters()).device

@@ -9,11 +9,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from epicycle.core._exceptions import ParameterError
+from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.training._torch import require_torch
 from epicycle.optim import Logistic, Loss, Multinomial
 from epicycle.optim._losses import Squared
 from epicycle.stats._class_scores import choose_class, log_probabilities, probabilities
+from epicycle.stats._labels import codes, encode_array
 
 
 class NetClassifier(ClassifierMixin, NetEstimator):  # type: ignore[misc]  # untyped mixin
@@ -28,6 +30,24 @@ class NetClassifier(ClassifierMixin, NetEstimator):  # type: ignore[misc]  # unt
     @abstractmethod
     def _scores(self, X: Any) -> np.ndarray:
         """Outputs of the module for X, of shape (n, 1) or (n, K)."""
+
+    def _learn_labels(self, y: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """(targets, weights) of labels, as many as there are rows; sets the classes."""
+        name = type(self).__name__
+        require_target(y, name)
+        labels, weight = as_labels(y, n_rows, estimator_name=name), as_weight(sample_weight, n_rows)
+        return self._learn_classes(labels, weight), weight
+
+    def _learn_classes(self, labels: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """The targets of labels, having set the classes to those of the rows that count."""
+        v = np.ones(len(labels)) if weight is None else weight
+        self.classes_ = encode_array(labels[v > 0], v[v > 0], type(self).__name__)[0]
+        return self._targets(labels)
+
+    def _targets(self, labels: np.ndarray) -> np.ndarray:
+        """The numbers of the classes, of float32 where there are two, for the logistic loss."""
+        target = codes(labels, self.classes_)
+        return target.astype(np.float32) if len(self.classes_) == 2 else target
 
     def _begins_stream(self, classes: Any) -> bool:
         """Whether a call of `partial_fit` is the first, which has to name the classes."""

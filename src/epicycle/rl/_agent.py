@@ -41,8 +41,9 @@ class Agent(Evaluates, Saved, ABC):
     """Base class of agents.
 
     A subclass stores the arguments of its constructor, and says how an environment is entered (`_enter`), how some
-    steps are learnt from (`_advance`) and what follows at the end (`_conclude`). All that learning changes is in
-    `_progress` and in what `_learnt` returns, so that a file of it can go on.
+    steps are learnt from (`_advance`) and what follows at the end (`_conclude`). The domains of its arguments in
+    `_parameters` are added to those of its bases. All that learning changes is in `_progress` and in what `_learnt`
+    returns, so that a file of it can go on.
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {}
@@ -71,6 +72,8 @@ class Agent(Evaluates, Saved, ABC):
     certificate_: Certificate
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        tables = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__)]
+        cls._parameters = {name: domain for table in tables for name, domain in table.items()}
         complete_docstrings(cls)
         super().__init_subclass__(**kwargs)
 
@@ -234,9 +237,8 @@ class Agent(Evaluates, Saved, ABC):
     def _enter(self, world: Interaction) -> Any:
         """Check an environment, and make the tables for it before the first step; what `_advance` is given."""
 
-    @abstractmethod
     def _begin(self, seed: int) -> None:
-        """Begin a call of `learn`."""
+        """Begin a call of `learn`, where the random streams are not those of episodes."""
 
     @abstractmethod
     def _advance(self, world: Any, most: int) -> int:
@@ -249,9 +251,8 @@ class Agent(Evaluates, Saved, ABC):
     def _break_off(self) -> None:
         """Forget the episode that is going on."""
 
-    @abstractmethod
     def _conclude(self, world: Any) -> None:
-        """Set the fitted attributes."""
+        """Set what is known of the process after a call of `learn`."""
 
     # ------------------------------------------------------------------------------------------------ afterwards
 

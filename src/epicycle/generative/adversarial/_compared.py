@@ -12,7 +12,7 @@ from epicycle.core._random import stream
 from epicycle.core._settings import config
 from epicycle.generative.evaluate import ModeCollapse
 from epicycle.generative.evaluate._mode_collapse import missing_modes, relative_spread
-from epicycle.nets._base import device_of
+from epicycle.nets.training._torch import device_of
 
 #: Rows that are compared, at most, and rows of each of the regions into which they are divided.
 _MOST_ROWS, _ROWS_OF_A_REGION = 1000, 40

@@ -16,20 +16,14 @@ from epicycle.core._exceptions import CollapseWarning
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._latent_net import LatentNet
-from epicycle.generative._net_shape import (
-    SHAPE_DEFAULTS,
-    SHAPE_DOCS,
-    SHAPE_PARAMETERS,
-    ShapeArguments,
-    shape_entries,
-)
+from epicycle.generative._shaped_net import SHAPE_DEFAULTS, ShapeArguments, ShapedNet
 from epicycle.generative.evaluate import ModeCollapse
 from epicycle.nets.training._options import TrainingOptions
 
 _LOSSES = ("non_saturating", "minimax", "wasserstein", "hinge")
 
 
-class GAN(LatentNet):
+class GAN(LatentNet, ShapedNet):
     r"""Generative adversarial network: a generator that learns from a critic which tells its rows from real ones.
 
     .. math:: \min_g \max_f \; \frac1n \sum_i v_i \log \sigma(f(x_i)) + E_{z \sim N(0, I)} \log(1 - \sigma(f(g(z)))),
@@ -71,15 +65,14 @@ class GAN(LatentNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **SHAPE_PARAMETERS,
         "loss": Choice(*_LOSSES),
         "n_codes": Integer(1),
         "gradient_penalty": NoneOr(Real(0)),
         "spectral_norm": Boolean(),
         "critic_steps": NoneOr(Integer(1)),
     }
-    _docs: ClassVar[Mapping[str, str]] = SHAPE_DOCS
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.adversarial._module.Adversaries"
 
     loss: str
     n_codes: int
@@ -102,15 +95,9 @@ class GAN(LatentNet):
         **shared: Unpack[ShapeArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.adversarial._module import Adversaries
-
-        return Adversaries(architecture)
-
     def _architecture(self, rows: Any) -> dict[str, Any]:
         return {
-            **shape_entries(self, rows),
+            **self._shape_entries(rows),
             "n_codes": int(self.n_codes),
             "activation": "leaky_relu",
             "spectral_norm": bool(self.spectral_norm),

@@ -17,15 +17,8 @@ import numpy as np
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Boolean, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.generative.autoencoders._coder_options import (
-    CODER_DEFAULTS,
-    CODER_DOCS,
-    CODER_PARAMETERS,
-    CoderArguments,
-)
-from epicycle.generative.autoencoders._encoded_net import EncodedNet
-from epicycle.nets._base import device_of
-from epicycle.nets.training._torch import one_thread_each
+from epicycle.generative.autoencoders._encoded_net import CODER_DEFAULTS, CoderArguments, EncodedNet
+from epicycle.nets.training._torch import device_of, one_thread_each
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch, Rows
@@ -78,7 +71,6 @@ class AutoEncoder(EncodedNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **CODER_PARAMETERS,
         "standardize": Boolean(),
         "tied": Boolean(),
         "noise": Real(0),
@@ -87,13 +79,13 @@ class AutoEncoder(EncodedNet):
         "sparsity": Real(0),
     }
     _docs: ClassVar[Mapping[str, str]] = {
-        **CODER_DOCS,
         "code_mean_": "code_mean_ : ndarray of shape (n_codes,)\n    Mean of the codes of the rows of the fit.",
         "code_covariance_": "code_covariance_ : ndarray of shape (n_codes, n_codes)\n"
         "    Their covariance; `sample` draws codes from the normal distribution with both.",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("code_mean_", "code_covariance_")
     _card = MethodCard("generative", ("F8",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.autoencoders._auto_encoder_module.AutoEncoderModule"
 
     code_mean_: np.ndarray
     code_covariance_: np.ndarray
@@ -119,14 +111,6 @@ class AutoEncoder(EncodedNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
-        from epicycle.generative.autoencoders._auto_encoder_module import AutoEncoderModule
-
-        return AutoEncoderModule(architecture).to(getattr(torch, architecture["dtype"]))
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if self.n_active is not None and self.n_active > self.n_codes:

@@ -34,6 +34,7 @@ class AutoEncoderModule(nn.Module):  # type: ignore[misc]
         self.decoder = TransposedEncoder(architecture, self.encoder) if self.tied else CodeDecoder(architecture)
         if self.sparsity > 0 and not self.tied:
             parametrize.register_parametrization(self.decoder.linear[0], "weight", UnitColumns(architecture["n_codes"]))
+        self.to(getattr(torch, architecture["dtype"]))
 
     def corrupted(self, u: torch.Tensor) -> torch.Tensor:
         """Rows with noise, and with entries at their means."""
@@ -63,10 +64,6 @@ class AutoEncoderModule(nn.Module):  # type: ignore[misc]
         z = self.codes(self.corrupted(u) if self.training else u, labels)
         found = (self.decoded(z, labels) - u).flatten(1).square().mean(1)
         return found + self.sparsity * z.abs().mean(1) if self.sparsity > 0 else found
-
-    def reconstructed(self, x: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
-        """Rows that are decoded from the codes of rows, in the units and the layout of x."""
-        return self.scale.inverse(self.decoded(self.codes(self.scale(x), labels), labels))
 
 
 class TransposedEncoder(nn.Module):  # type: ignore[misc]

@@ -21,9 +21,8 @@ from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._parameters import Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
-from epicycle.generative.autoencoders._coder_options import CODER_DEFAULTS, CODER_PARAMETERS, CoderArguments
-from epicycle.generative.autoencoders._encoded_net import EncodedNet
-from epicycle.nets._base import device_of
+from epicycle.generative.autoencoders._encoded_net import CODER_DEFAULTS, CoderArguments, EncodedNet
+from epicycle.nets.training._torch import device_of
 
 if TYPE_CHECKING:
     from epicycle.generative._row_draws import RowDraws
@@ -67,11 +66,11 @@ class Decoder(EncodedNet, BoundNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **CODER_PARAMETERS,
         "n_moves": Integer(1),
         "noise": NoneOr(Real(0, inclusive=False)),
     }
     _card = MethodCard("generative", ("F8",), ("memory",), "none")
+    _module_name = "epicycle.generative.autoencoders._decoder_module.DecoderModule"
     _takes_missing = True
 
     n_moves: int
@@ -89,14 +88,6 @@ class Decoder(EncodedNet, BoundNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
-        from epicycle.generative.autoencoders._decoder_module import DecoderModule
-
-        return DecoderModule(architecture).to(getattr(torch, architecture["dtype"]))
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         from epicycle.nets.training._batches import ArrayRows
@@ -186,11 +177,6 @@ class Decoder(EncodedNet, BoundNet):
 
     def _decoded(self, module: Any, z: Any, labels: Any) -> Any:
         return module.means(z, labels)
-
-    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
-        if module.scale.images:  # without the noise of pixels
-            return super()._sampled(module, n, labels)
-        return self._sampled(module, n, labels)
 
     def _sampled(self, module: Any, n: int, labels: Any) -> Any:
         return module.draws(self._drawn_codes(module, n), labels)

@@ -70,6 +70,7 @@ class DecoderModule(nn.Module):  # type: ignore[misc]
         self.log_noise = nn.Parameter(start, requires_grad=noise is None)
         self.register_buffer("codes", torch.randn(architecture["n_rows"], self.n_codes))
         self.register_buffer("step", torch.tensor(_STEP))
+        self.to(getattr(torch, architecture["dtype"]))
 
     # ------------------------------------------------------------------------------------------- the density
 

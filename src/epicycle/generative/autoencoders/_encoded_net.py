@@ -10,12 +10,31 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Domain
+from epicycle.core._parameters import Choice, Domain, Integer
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
 from epicycle.generative._latent_net import LatentNet
-from epicycle.generative.autoencoders._coder_options import CODER_DOCS, CODER_PARAMETERS, sizes_of
+from epicycle.nets.training._options import SIZES, sizes_of
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch
+
+_ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "gelu")
+CODER_DEFAULTS: Mapping[str, Any] = {
+    "hidden_layer_sizes": (256, 256),
+    "channels": (),
+    "activation": "relu",
+    **GENERATIVE_DEFAULTS,
+    "learning_rate": "cosine",
+    "max_iter": 50,
+}
+
+
+class CoderArguments(GenerativeArguments, total=False):
+    """Arguments of the networks between rows and codes, for those that take them as ``**shared``."""
+
+    hidden_layer_sizes: Any
+    channels: Any
+    activation: str
 
 
 class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentNet):  # type: ignore[misc]  # untyped
@@ -24,8 +43,23 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentNet): 
     Networks lead from rows to codes, from codes to rows, or both.
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = CODER_PARAMETERS
-    _docs: ClassVar[Mapping[str, str]] = CODER_DOCS
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "n_codes": Integer(1),
+        "hidden_layer_sizes": SIZES,
+        "channels": SIZES,
+        "activation": Choice(*_ACTIVATIONS),
+    }
+    _docs: ClassVar[Mapping[str, str]] = {
+        "n_codes": "n_codes : int, default={default}\n    Length k of a code.",
+        "hidden_layer_sizes": "hidden_layer_sizes : int or sequence of int, default={default}\n"
+        "    Units of the hidden layers between a row and its code; those from the code back have the reverse order. ()"
+        "\n    leaves a linear map.",
+        "channels": "channels : int or sequence of int, default={default}\n"
+        "    Of images: convolutions with so many channels come first, each of which halves the sides of the image, and"
+        "\n    the way back ends with their transposes. () looks at pixels as at the columns of a table.",
+        "activation": "activation : {'identity', 'logistic', 'tanh', 'relu', 'gelu'}, default={default}\n"
+        "    What follows each hidden layer.",
+    }
 
     n_codes: int
     hidden_layer_sizes: Any
@@ -55,6 +89,11 @@ class EncodedNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentNet): 
     @abstractmethod
     def _encoded(self, module: Any, batch: MiniBatch) -> Any:
         """The codes of rows."""
+
+    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
+        if module.scale.images:  # without the noise of pixels
+            return super()._sampled(module, n, labels)
+        return self._sampled(module, n, labels)
 
     def _reconstructed(self, module: Any, batch: MiniBatch) -> Any:
         """Rows that are decoded from the codes of rows."""

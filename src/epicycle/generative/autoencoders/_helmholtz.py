@@ -45,6 +45,7 @@ class HelmholtzMachine(BitRows):
         for layer in [*self.generative, *self.recognition]:
             nn.init.normal_(layer.weight, std=1 / math.sqrt(layer.in_features))
             nn.init.zeros_(layer.bias)
+        self.to(getattr(torch, architecture["dtype"]))
 
     # ------------------------------------------------------------------------------------------- the distributions
 

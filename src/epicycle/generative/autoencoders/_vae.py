@@ -21,13 +21,7 @@ from epicycle.core._exceptions import CollapseWarning, DataError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
-from epicycle.generative.autoencoders._coder_options import (
-    CODER_DEFAULTS,
-    CODER_DOCS,
-    CODER_PARAMETERS,
-    CoderArguments,
-)
-from epicycle.generative.autoencoders._encoded_net import EncodedNet
+from epicycle.generative.autoencoders._encoded_net import CODER_DEFAULTS, CoderArguments, EncodedNet
 
 if TYPE_CHECKING:
     from epicycle.generative._row_draws import RowDraws
@@ -91,15 +85,14 @@ class VAE(EncodedNet, BoundNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **CODER_PARAMETERS,
         "decoder": Choice("gaussian", "bernoulli"),
         "beta": Real(0),
         "n_importance": Integer(1),
         "noise": NoneOr(Real(0, inclusive=False)),
         "binarize": Boolean(),
     }
-    _docs: ClassVar[Mapping[str, str]] = CODER_DOCS
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.autoencoders._vae_module.VariationalModule"
 
     decoder: str
     beta: float
@@ -122,14 +115,6 @@ class VAE(EncodedNet, BoundNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
-        from epicycle.generative.autoencoders._vae_module import VariationalModule
-
-        return VariationalModule(architecture).to(getattr(torch, architecture["dtype"]))
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if self.n_importance > 1 and self.beta != 1.0:
@@ -225,11 +210,6 @@ class VAE(EncodedNet, BoundNet):
 
     def _decoded(self, module: Any, z: Any, labels: Any) -> Any:
         return module.means(z, labels)
-
-    def _pictured(self, module: Any, n: int, labels: Any) -> Any:
-        if module.scale.images:  # without the noise of pixels
-            return super()._sampled(module, n, labels)
-        return self._sampled(module, n, labels)
 
     def _sampled(self, module: Any, n: int, labels: Any) -> Any:
         return module.draws(self._drawn_codes(module, n), labels)

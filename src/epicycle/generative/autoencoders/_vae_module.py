@@ -39,6 +39,7 @@ class VariationalModule(nn.Module):  # type: ignore[misc]
             noise = architecture["noise"]
             start = torch.zeros(shape[-1]) if noise is None else torch.full((shape[-1],), math.log(noise))
             self.log_noise = nn.Parameter(start, requires_grad=noise is None)
+        self.to(getattr(torch, architecture["dtype"]))
 
     # ------------------------------------------------------------------------------------------- its distributions
 

@@ -18,12 +18,8 @@ from epicycle.core._exceptions import MemoryBudgetError, ParameterError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._bound_net import BoundNet
-from epicycle.generative._generative_net import (
-    GENERATIVE_DEFAULTS,
-    GENERATIVE_PARAMETERS,
-    GenerativeArguments,
-)
-from epicycle.generative.autoencoders._coder_options import SIZES, sizes_of
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
+from epicycle.nets.training._options import SIZES, sizes_of
 
 if TYPE_CHECKING:
     from epicycle.generative._row_draws import RowDraws
@@ -67,11 +63,11 @@ class WakeSleep(BoundNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **GENERATIVE_PARAMETERS,
         "hidden_layer_sizes": SIZES,
         "threshold": Real(),
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.autoencoders._helmholtz.HelmholtzMachine"
 
     hidden_layer_sizes: Any
     threshold: float
@@ -86,14 +82,6 @@ class WakeSleep(BoundNet):
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        import torch
-
-        from epicycle.generative.autoencoders._helmholtz import HelmholtzMachine
-
-        return HelmholtzMachine(architecture).to(getattr(torch, architecture["dtype"]))
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         if not sizes_of(self.hidden_layer_sizes):
@@ -132,7 +120,6 @@ class WakeSleep(BoundNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: the probability given these labels; by default that of the mixture over all classes.
 
@@ -148,10 +135,7 @@ class WakeSleep(BoundNet):
                 f"for layers of at most {_ENUMERATED}: take log_likelihood, which estimates it"
             )
 
-        def of_label(label: Any) -> np.ndarray:
-            return self._mapped(self._rows_of(X, label), lambda m, b: m.exact(b.inputs[0], b.target))
-
-        return self._over_classes(of_label, y)
+        return self._over_classes(X, y, lambda m, b: m.exact(b.inputs[0], b.target))
 
     # ------------------------------------------------------------------------------------------- rows and layers
 
@@ -169,7 +153,6 @@ class WakeSleep(BoundNet):
 
         Parameters
         ----------
-        %(X)s
         %(code_label)s
 
         Returns

@@ -23,13 +23,7 @@ from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real, che
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
-from epicycle.generative._net_shape import (
-    SHAPE_DEFAULTS,
-    SHAPE_DOCS,
-    SHAPE_PARAMETERS,
-    ShapeArguments,
-    shape_entries,
-)
+from epicycle.generative._shaped_net import SHAPE_DEFAULTS, ShapeArguments, ShapedNet
 from epicycle.nets.training._options import TrainingOptions
 
 _SAMPLERS, _SCHEDULES = ("ddim", "ddpm"), ("cosine", "linear")
@@ -41,7 +35,7 @@ _BOUND_LEVELS = 100
 _PARTS, _IMAGES_OF_PART = 4, 16
 
 
-class DiffusionModel(DensityNet):
+class DiffusionModel(DensityNet, ShapedNet):
     r"""Diffusion model: rows are drawn by taking noise away step by step, as a network has learnt to.
 
     .. math:: \min \; \frac1n \sum_i E_{t,\,\varepsilon} \frac1d \| \varepsilon - \varepsilon_\theta(x_t, t) \|^2,
@@ -72,20 +66,20 @@ class DiffusionModel(DensityNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **SHAPE_PARAMETERS,
         "schedule": Choice(*_SCHEDULES),
         "n_steps": Integer(2),
         "label_dropout": Real(0, 1),
     }
     _docs: ClassVar[Mapping[str, str]] = {
-        **SHAPE_DOCS,
         "sampler": "sampler : {'ddim', 'ddpm'}, default='ddim'\n"
         "    Whether steps back draw nothing, so that a row follows from its first noise, or draw from the posterior.",
-        "used": f"n_steps : int, optional\n    Steps back: {_FEW_STEPS} by default with 'ddim', and all with 'ddpm'.",
+        "sample_n_steps": "n_steps : int, optional\n"
+        f"    Steps back: {_FEW_STEPS} by default with 'ddim', and all with 'ddpm'.",
         "guidance": "guidance : float, default=0.0\n"
         "    Of a conditional model: how far to go beyond the class, (1 + w) v(x, y) - w v(x).",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.diffusion._module.Denoiser"
 
     schedule: str
     n_steps: int
@@ -110,14 +104,8 @@ class DiffusionModel(DensityNet):
         **shared: Unpack[ShapeArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.diffusion._module import Denoiser
-
-        return Denoiser(architecture)
-
     def _architecture(self, rows: Any) -> dict[str, Any]:
-        found = shape_entries(self, rows)
+        found = self._shape_entries(rows)
         widest = max(found["hidden"] if not found["channels"] else found["channels"], default=1)
         return {**found, "schedule": self.schedule, "n_steps": int(self.n_steps), "width": max(64, widest)}
 
@@ -237,22 +225,7 @@ class DiffusionModel(DensityNet):
         n_steps: int | None = None,
         guidance: float = 0.0,
     ) -> Any:
-        """Draw rows from the model, in the type and the shape of those of the fit.
-
-        Parameters
-        ----------
-        %(n)s
-        random_state : int, Generator, RandomState or None, default=None
-            Seed; the same seed gives the same rows for any number of threads.
-        %(label)s
-        %(sampler)s
-        %(used)s
-        %(guidance)s
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """Draw rows from the model, in the type and the shape of those of the fit."""
         from functools import partial
 
         owner = f"{type(self).__name__}.sample"

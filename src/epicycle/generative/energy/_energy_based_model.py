@@ -24,14 +24,8 @@ from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real, ch
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
-from epicycle.generative._net_shape import (
-    SHAPE_DEFAULTS,
-    SHAPE_DOCS,
-    SHAPE_PARAMETERS,
-    ShapeArguments,
-    shape_entries,
-)
-from epicycle.nets._base import device_of
+from epicycle.generative._shaped_net import SHAPE_DEFAULTS, ShapeArguments, ShapedNet
+from epicycle.nets.training._torch import device_of
 
 _METHODS, _SAMPLERS = ("persistent", "contrastive", "adversarial"), ("langevin", "hmc")
 #: Steps of leapfrog in one move.
@@ -42,7 +36,7 @@ _MOVES = 200
 _PILOTS, _LARGEST_ERROR = 16, 0.5
 
 
-class EnergyBasedModel(DensityNet):
+class EnergyBasedModel(DensityNet, ShapedNet):
     r"""Energy-based model: a network f gives every row an energy, and rows of low energy are likely.
 
     .. math:: \log p(u) = f(u) + \log N(u;\, 0, I) - \log Z, \qquad u = (x - \text{mean}) / \text{deviation},
@@ -100,7 +94,6 @@ class EnergyBasedModel(DensityNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **SHAPE_PARAMETERS,
         "method": Choice(*_METHODS),
         "sampler": Choice(*_SAMPLERS),
         "n_moves": Integer(1),
@@ -114,10 +107,10 @@ class EnergyBasedModel(DensityNet):
         "spectral_norm": Boolean(),
     }
     _docs: ClassVar[Mapping[str, str]] = {
-        **SHAPE_DOCS,
         "sample_n_moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.energy._module.Energy"
 
     method: str
     sampler: str
@@ -153,19 +146,13 @@ class EnergyBasedModel(DensityNet):
         **shared: Unpack[ShapeArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.energy._module import Energy
-
-        return Energy(architecture)
-
     def _architecture(self, rows: Any) -> dict[str, Any]:
         if self.n_chains < self._n_classes():
             raise ParameterError(
                 f"n_chains={self.n_chains}: every class needs a chain; expected at least {self._n_classes()}"
             )
         return {
-            **shape_entries(self, rows),
+            **self._shape_entries(rows),
             "shares": self.class_prior_.tolist() if self.conditional else [1.0],
             "method": self.method,
             "n_codes": int(self.n_codes),
@@ -251,7 +238,6 @@ class EnergyBasedModel(DensityNet):
 
         Parameters
         ----------
-        %(X)s
         y : array-like of shape (n_samples,), or a label, optional
             Of a conditional model: the labels of the rows, which it needs.
 

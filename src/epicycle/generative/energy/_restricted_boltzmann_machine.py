@@ -25,13 +25,8 @@ from epicycle.core._parameters import Choice, Domain, Integer, Real, check_param
 from epicycle.core._random import Seed
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
-from epicycle.generative._generative_net import (
-    GENERATIVE_DEFAULTS,
-    GENERATIVE_DOCS,
-    GENERATIVE_PARAMETERS,
-    GenerativeArguments,
-)
-from epicycle.nets._base import device_of
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
+from epicycle.nets.training._torch import device_of
 
 _METHODS = ("persistent", "contrastive", "enumeration")
 #: Units of the smaller layer up to which all its states are summed; and moves of a chain before it is given back.
@@ -89,7 +84,6 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **{name: domain for name, domain in GENERATIVE_PARAMETERS.items() if name != "conditional"},
         "n_hidden": Integer(1),
         "method": Choice(*_METHODS),
         "n_moves": Integer(1),
@@ -99,10 +93,13 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "threshold": Real(),
     }
     _docs: ClassVar[Mapping[str, str]] = {
-        **GENERATIVE_DOCS,
-        "moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
+        "sample_y": "y : None\n    Ignored.",
+        "score_samples_y": "%(sample_y)s",
+        "score_samples_returns": "log_probability : ndarray of shape (n_samples,)",
+        "sample_n_moves": f"n_moves : int, default={_MOVES}\n    Moves of each chain before it is given back.",
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.energy._rbm_module.BoltzmannMachine"
     conditional = False
 
     n_hidden: int
@@ -138,12 +135,6 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.energy._rbm_module import BoltzmannMachine
-
-        return BoltzmannMachine(architecture)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         from epicycle.generative._bit_rows import bit_entries
@@ -234,18 +225,7 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
     # ------------------------------------------------------------------------------------------- densities
 
     def score_samples(self, X: Any, y: Any = None) -> np.ndarray:
-        """The logarithm of the probability of each row, exact where log Z is, otherwise with its error.
-
-        Parameters
-        ----------
-        %(X)s
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        log_probability : ndarray of shape (n_samples,)
-        """
+        """The logarithm of the probability of each row, exact where log Z is, otherwise with its error."""
         self._check_fitted()
         if not hasattr(self, "log_normalizer_"):
             raise ParameterError("n_levels=0: there is no estimate of the normaliser, which score_samples needs")
@@ -257,10 +237,6 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def free_energy(self, X: Any) -> np.ndarray:
         """F of each row: minus its log-probability up to a constant, large for odd rows.
 
-        Parameters
-        ----------
-        %(X)s
-
         Returns
         -------
         energy : ndarray of shape (n_samples,)
@@ -270,10 +246,6 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def transform(self, X: Any) -> np.ndarray:
         """Probabilities of the hidden bits of each row: features for other models.
-
-        Parameters
-        ----------
-        %(X)s
 
         Returns
         -------
@@ -288,21 +260,7 @@ class RestrictedBoltzmannMachine(ClassNamePrefixFeaturesOutMixin, TransformerMix
     # ------------------------------------------------------------------------------------------- new rows
 
     def sample(self, n: int = 1, random_state: Seed = None, y: Any = None, *, n_moves: int = _MOVES) -> Any:
-        """Draw rows by chains, which start where those of the fit have come to.
-
-        Parameters
-        ----------
-        %(n)s
-        random_state : int, Generator, RandomState or None, default=None
-            Seed; the same seed gives the same rows for any number of threads.
-        y : None
-            Ignored.
-        %(moves)s
-
-        Returns
-        -------
-        X : array or data frame of n rows
-        """
+        """Draw rows by chains, which start where those of the fit have come to."""
         check_parameter(f"{type(self).__name__}.sample", "n_moves", n_moves, Integer(0))
         return self._as_given(self._draw(n, random_state, None, partial(self._sampled, n_moves=int(n_moves))))
 

@@ -17,9 +17,9 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.generative._density_net import DensityNet
-from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GENERATIVE_PARAMETERS, GenerativeArguments
+from epicycle.generative._generative_net import GENERATIVE_DEFAULTS, GenerativeArguments
 from epicycle.generative._latent_net import LatentNet
-from epicycle.generative._net_shape import SIZES, sizes_of
+from epicycle.nets.training._options import SIZES, sizes_of
 
 if TYPE_CHECKING:
     from epicycle.nets.training._batches import MiniBatch, Rows
@@ -50,7 +50,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
     n_bins : int, default=8
         Of splines: number of pieces.
     bound : float, default=4.0
-        Of splines: how far they reach, in deviations of the columns at first, at most a million; beyond, entries stay as
+        Of splines: how far they reach, in deviations of the columns at first, at most 1e6; beyond, entries stay as
         they are.
     mixing : {'linear', 'permutation'}, default='linear'
         What is between layers: an invertible linear map, or another order of the columns alone, which has no weights.
@@ -84,7 +84,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **GENERATIVE_PARAMETERS,
         "kind": Choice(*_KINDS),
         "n_layers": Integer(1, 1024),
         "hidden_layer_sizes": SIZES,
@@ -96,6 +95,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
         "dequantize": Boolean(),
     }
     _card = MethodCard("generative", ("F9",), ("memory", "files", "dask"), "none")
+    _module_name = "epicycle.generative.flows._module.FlowModule"
 
     kind: str
     n_layers: int
@@ -134,12 +134,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentN
     ) -> None: ...
 
     # ------------------------------------------------------------------------------------------- the fit
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.generative.flows._module import FlowModule
-
-        return FlowModule(architecture)
 
     def _architecture(self, rows: Rows) -> dict[str, Any]:
         from epicycle.generative.flows._module import moments_of

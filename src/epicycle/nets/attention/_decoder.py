@@ -10,6 +10,7 @@ where  score(s, m) = v' tanh(A s + B m)  is additive and  score(s, m) = s' B m  
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,9 +93,9 @@ class Writer(nn.Module):  # type: ignore[misc]
 
     decoder: Decoder
 
+    @abstractmethod
     def encode(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(summary (n, d), memory (n, S, m), which vectors of the memory are there (n, S))."""
-        raise NotImplementedError
 
     def attend(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """(scores of the token after each one of the targets, which come last; weights of the memory)."""

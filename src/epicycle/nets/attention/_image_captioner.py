@@ -17,9 +17,8 @@ from epicycle.core._parameters import Domain
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets.attention._images import CHANNELS, CHANNELS_DOC, cells_of, image_architecture
-from epicycle.nets.attention._writers import WRITER_DEFAULTS, WRITER_PARAMETERS, TextWriter, WriterArguments
-from epicycle.nets.sequences._recurrent import parts_of
-from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.attention._writers import WRITER_DEFAULTS, TextWriter, WriterArguments
+from epicycle.nets.training._options import TrainingOptions, parts_of
 from epicycle.nets.vision._images import as_images
 
 
@@ -55,8 +54,9 @@ class ImageCaptioner(TextWriter):
     True
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**WRITER_PARAMETERS, "channels": CHANNELS}
+    _parameters: ClassVar[Mapping[str, Domain]] = {"channels": CHANNELS}
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._image_memory.CaptionNet"
     _docs: ClassVar[Mapping[str, str]] = {
         "channels": CHANNELS_DOC,
         "X": "X : array of shape (n_samples, height, width) or (n_samples, height, width, channels)\n    Images.",
@@ -77,12 +77,6 @@ class ImageCaptioner(TextWriter):
         channels: Any = (16, 32),
         **shared: Unpack[WriterArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._image_memory import CaptionNet
-
-        return CaptionNet(architecture)
 
     def _fit_data(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:  # type: ignore[override]
         return as_images(X, type(self).__name__)

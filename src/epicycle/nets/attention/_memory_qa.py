@@ -15,9 +15,9 @@ import numpy as np
 from epicycle.core._parameters import Boolean, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.nets._tasks import NetClassifier
-from epicycle.nets.attention._pairs import answer_codes, as_pairs, as_stories
+from epicycle.nets.attention._pairs import as_pairs, as_stories
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments
 
 
 class MemoryQA(NetClassifier):
@@ -64,7 +64,6 @@ class MemoryQA(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "n_hops": Integer(1),
         "embedding_size": Integer(1),
         "memory_size": Integer(1),
@@ -76,6 +75,7 @@ class MemoryQA(NetClassifier):
         "    A story is a list of sentences, or a text that is cut into its sentences; a question is a text.",
     }
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._memory_module.MemoryNet"
 
     n_hops: int
     embedding_size: int
@@ -97,12 +97,6 @@ class MemoryQA(NetClassifier):
         **shared: Unpack[NetArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._memory_module import MemoryNet
-
-        return MemoryNet(architecture)
-
     def _fit_data(  # type: ignore[override]  # pairs, no table
         self, X: Any, y: Any = None, sample_weight: Any = None
     ) -> tuple[list[list[list[str]]], list[list[str]]]:
@@ -112,7 +106,7 @@ class MemoryQA(NetClassifier):
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         stories, questions = self._fit_data(X, y, sample_weight)
-        self.classes_, target, weight = answer_codes(y, len(stories), sample_weight, type(self).__name__)
+        target, weight = self._learn_labels(y, len(stories), sample_weight)
         kept = range(len(stories)) if weight is None else np.flatnonzero(weight).tolist()
         sentences = [sentence for i in kept for sentence in (*stories[i], questions[i])]
         self.vocabulary_ = build_vocabulary(sentences)
@@ -165,14 +159,13 @@ class MemoryQA(NetClassifier):
         """
         import torch
 
-        from epicycle.nets.training._torch import one_thread_each
+        from epicycle.nets.training._torch import device_of, one_thread_each
 
         self._check_fitted()
         rows, module = self._rows(*self._fit_data(X)), self.module_
-        device = next(module.parameters()).device
         found: list[np.ndarray] = []
         with one_thread_each(), torch.no_grad():
             for batch in rows.in_order(256):
-                weights = module.attend(*batch.to(device).inputs)[1].cpu().numpy()
+                weights = module.attend(*batch.to(device_of(module)).inputs)[1].cpu().numpy()
                 found += [w[:, :n] for w, n in zip(weights, batch.inputs[1].tolist(), strict=True)]
         return found

@@ -1,4 +1,4 @@
-"""Rows of two things, such as a story and a question: checked, and answers to them as classes."""
+"""Rows of two things, such as a story and a question, checked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from epicycle.core._exceptions import DataError, DataTypeError
-from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.nets.sequences._recurrent import as_list
 from epicycle.nets.sequences._tokens import as_token_lists
-from epicycle.stats._labels import codes, encode_array
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -48,16 +46,3 @@ def as_stories(stories: list[Any], estimator_name: str) -> list[list[list[str]]]
             raise DataError(f"X: the story of row {i} is empty; expected at least one sentence")
         found.append(as_token_lists(parts, f"X: story of row {i}", estimator_name, analyzer="word", lowercase=True))
     return found
-
-
-def answer_codes(
-    y: Any, n_rows: int, sample_weight: Any, estimator_name: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """(the answers that occur, the code of each row's, float32 where there are two of them, weights)."""
-    require_target(y, estimator_name)
-    labels, weight = as_labels(y, n_rows, estimator_name=estimator_name), as_weight(sample_weight, n_rows)
-    present = slice(None) if weight is None else weight > 0
-    v = np.ones(n_rows) if weight is None else weight
-    classes = encode_array(labels[present], v[present], estimator_name)[0]
-    target = codes(labels, classes)
-    return classes, target.astype(np.float32) if len(classes) == 2 else target, weight

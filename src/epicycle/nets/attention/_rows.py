@@ -23,19 +23,10 @@ class JointRows(IndexedRows):
     """
 
     def __init__(
-        self,
-        columns: Sequence[Any],
-        target: np.ndarray | None = None,
-        weight: np.ndarray | None = None,
-        *,
-        chosen: np.ndarray | None = None,
+        self, columns: Sequence[Any], target: np.ndarray | None = None, weight: np.ndarray | None = None
     ) -> None:
         self.columns = tuple(columns)
-        super().__init__(len(self.columns[0]), target, weight, None, chosen)
-
-    def subset(self, rows: np.ndarray) -> JointRows:
-        chosen = rows if self.chosen is None else self.chosen[rows]
-        return JointRows(self.columns, self.target, self.weight, chosen=chosen)
+        super().__init__(len(self.columns[0]), target, weight)
 
     def take(self, rows: np.ndarray | slice) -> tuple[torch.Tensor, ...]:
         numbers = np.arange(len(self.columns[0]))[rows]

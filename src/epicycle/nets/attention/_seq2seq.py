@@ -16,9 +16,9 @@ import numpy as np
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets.attention._writers import WRITER_DEFAULTS, TextWriter, WriterArguments
-from epicycle.nets.sequences._recurrent import GATES, as_list, parts_of
+from epicycle.nets.sequences._recurrent import GATES, as_list
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._options import TrainingOptions, parts_of
 
 
 class Seq2Seq(TextWriter):
@@ -47,6 +47,7 @@ class Seq2Seq(TextWriter):
     """
 
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._decoder.Seq2SeqNet"
     _docs: ClassVar[Mapping[str, str]] = {
         "X": "X : list of str, or of lists of str\n    Texts, or lists of tokens.",
         "y": "y : list of str, or of lists of str\n    What is to be written for each of them.",
@@ -60,12 +61,6 @@ class Seq2Seq(TextWriter):
     def __init__(
         self, attention: str | None = "additive", cell: str = "gru", **shared: Unpack[WriterArguments]
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._decoder import Seq2SeqNet
-
-        return Seq2SeqNet(architecture)
 
     def _fit_data(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[list[str]]:  # type: ignore[override]
         name = type(self).__name__

@@ -17,10 +17,10 @@ from epicycle.core._parameters import Choice, Domain, Integer, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.attention._images import CHANNELS, CHANNELS_DOC, cells_of, image_architecture
-from epicycle.nets.attention._pairs import answer_codes, as_pairs
+from epicycle.nets.attention._pairs import as_pairs
 from epicycle.nets.sequences._recurrent import CELLS
 from epicycle.nets.sequences._tokens import as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments
 from epicycle.nets.vision._images import as_images
 
 
@@ -72,7 +72,6 @@ class VisualQA(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "cell": Choice(*CELLS),
         "channels": CHANNELS,
         "hidden_size": Integer(1),
@@ -86,6 +85,7 @@ class VisualQA(NetClassifier):
         "    Images of one size, of shape (height, width) or (height, width, channels), and texts.",
     }
     _card = MethodCard("nets", ("F5",), ("memory",), "none")
+    _module_name = "epicycle.nets.attention._image_memory.VisualQANet"
 
     cell: str
     channels: Any
@@ -110,12 +110,6 @@ class VisualQA(NetClassifier):
         **shared: Unpack[NetArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.attention._image_memory import VisualQANet
-
-        return VisualQANet(architecture)
-
     def _fit_data(  # type: ignore[override]  # pairs, no table
         self, X: Any, y: Any = None, sample_weight: Any = None
     ) -> tuple[np.ndarray, list[list[str]]]:
@@ -132,7 +126,7 @@ class VisualQA(NetClassifier):
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         images, questions = self._fit_data(X, y, sample_weight)
         self.image_shape_ = list(images.shape[1:])
-        self.classes_, target, weight = answer_codes(y, len(images), sample_weight, type(self).__name__)
+        target, weight = self._learn_labels(y, len(images), sample_weight)
         counted = questions if weight is None else [t for t, v in zip(questions, weight, strict=True) if v > 0]
         self.vocabulary_ = build_vocabulary(counted)
         return self._rows(images, questions, target, weight)
@@ -181,6 +175,5 @@ class VisualQA(NetClassifier):
 
         self._check_fitted()
         rows, module = self._rows(*self._fit_data(X)), self.module_
-        device = next(module.parameters()).device
-        found = outputs(module, rows, 256, device, lambda batch: module.attend(*batch.inputs)[1])
+        found = outputs(module, rows, 256, lambda batch: module.attend(*batch.inputs)[1])
         return found.reshape(len(found), -1, *cells_of(self.image_shape_, self.channels))

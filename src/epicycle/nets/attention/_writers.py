@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,12 +14,11 @@ from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.sequences._recurrent import CELLS, RECURRENT_DOCS
 from epicycle.nets.sequences._tokens import END, PADDING, as_token_lists, build_vocabulary, decode, encode_all
-from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NET_PARAMETERS, NetArguments
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments
 from epicycle.optim import Loss, Multinomial
 from epicycle.stats._binomial import largest_rate
 
 WRITER_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "attention": NoneOr(Choice("additive", "dot")),
     "cell": Choice(*CELLS),
     "hidden_size": Integer(1),
@@ -107,9 +107,9 @@ class TextWriter(NetEstimator):
     _writes_texts_: bool
     _longest_: int
 
+    @abstractmethod
     def _source_rows(self, X: Any, targets: Sequence[np.ndarray] | None = None) -> Any:
         """New rows, with the texts that are forced on the decoder as their last input."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------- targets
 
@@ -209,8 +209,7 @@ class TextWriter(NetEstimator):
                 row[: len(tokens)] = torch.tensor(tokens, dtype=torch.long)
             return table
 
-        device = next(module.parameters()).device
-        table = outputs(module, rows, self._prediction_batch(), device, one)
+        table = outputs(module, rows, self._prediction_batch(), one)
         return [row[row != PADDING].tolist() for row in table]
 
     def predict(self, X: Any) -> list[Any]:
@@ -243,8 +242,7 @@ class TextWriter(NetEstimator):
 
         rows = self._forced_rows(X, y)
         module, losses = self.module_, self._row_losses()
-        device = next(module.parameters()).device
-        found = outputs(module, rows, 256, device, lambda batch: losses(module, batch))
+        found = outputs(module, rows, 256, lambda batch: losses(module, batch))
         return -found.astype(np.float64) * float(self.architecture_["mean_length"])
 
     def attention_weights(self, X: Any, y: Any = None) -> list[np.ndarray]:
@@ -263,7 +261,7 @@ class TextWriter(NetEstimator):
         """
         import torch
 
-        from epicycle.nets.training._torch import one_thread_each
+        from epicycle.nets.training._torch import device_of, one_thread_each
 
         self._check_fitted()
         if self.architecture_["attention"] is None:
@@ -271,19 +269,18 @@ class TextWriter(NetEstimator):
         rows = self._forced_rows(X, self.predict(X) if y is None else y)
         found: list[np.ndarray] = []
         module = self.module_
-        device = next(module.parameters()).device
         with one_thread_each(), torch.no_grad():
             for batch in rows.in_order(256):
-                *source, targets = batch.to(device).inputs
+                *source, targets = batch.to(device_of(module)).inputs
                 weights = module.attend(*source, targets[:, :-1])[1].cpu().numpy()
                 steps = (targets[:, 1:] != PADDING).sum(1).tolist()
                 places = self._memory_places(batch)
                 found += [w[:t, :m] for w, t, m in zip(weights, steps, places, strict=True)]
         return found
 
+    @abstractmethod
     def _memory_places(self, batch: Any) -> list[int]:
         """Vectors in the memory of each row."""
-        raise NotImplementedError
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the texts that are written to the letter.

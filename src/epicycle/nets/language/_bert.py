@@ -16,15 +16,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
-from epicycle.nets.language._language_model import TRANSFORMER_PARAMETERS, LanguageModel, TransformerArguments
+from epicycle.nets.language._language_model import TRANSFORMER_DEFAULTS, LanguageModel, TransformerArguments
 from epicycle.nets.language._tokens import documents_of
-from epicycle.nets.training._options import NET_DEFAULTS, TrainingOptions
-from epicycle.nets.training._torch import require_torch
+from epicycle.nets.training._options import TrainingOptions
 
 #: Stands for a hidden token in the texts of `fill`.
 MASK = "[MASK]"
-
-BERT_PARAMETERS: Mapping[str, Domain] = {n: d for n, d in TRANSFORMER_PARAMETERS.items() if n != "steps_per_iteration"}
 
 
 class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  # type: ignore[misc]  # untyped mixins
@@ -57,26 +54,19 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
     (3, 64)
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**BERT_PARAMETERS, "masked": Real(0, 1, inclusive=(False, True))}
+    _parameters: ClassVar[Mapping[str, Domain]] = {"masked": Real(0, 1, inclusive=(False, True))}
     _docs: ClassVar[Mapping[str, str]] = {
         "X": "X : iterable of str\n    Texts; with tokenizer=None sequences of integers.",
         "fit_X": "X : iterable of str\n    Texts; with tokenizer=None sequences of integers.",
         "fit_y": "y : ignored",
     }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.BERTModule"
 
     context_length: int
     masked: float
 
-    @stores_arguments(
-        max_words=None,
-        n_layers=2,
-        n_heads=4,
-        d_model=64,
-        positions="learned",
-        dropout=0.0,
-        **{**NET_DEFAULTS, "learning_rate": "cosine", "warmup": 0.1, "clip_norm": 1.0},
-    )
+    @stores_arguments(**TRANSFORMER_DEFAULTS)
     def __init__(
         self,
         tokenizer: Any = "words",
@@ -86,21 +76,12 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
         **shared: Unpack[TransformerArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._bert_module import BERTModule
-
-        return BERTModule(architecture)
-
     # ------------------------------------------------------------------------------------------- training
 
     @fitting
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]  # texts have no weights
         """Learn to guess hidden tokens of texts."""
-        require_torch(type(self).__name__)
-        rows = self._training_rows(X, None, None)
-        self._train(rows, self._architecture(rows))
-        return self
+        return self._learn(X)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         from epicycle.nets.language._masked_rows import MaskedRows
@@ -127,25 +108,8 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
     def _architecture(self, rows: Any) -> dict[str, Any]:
         return {**self._sizes(), "context_length": int(self.context_length)}
 
-    def _row_losses(self) -> Callable[[Any, Any], Any]:
-        from epicycle.nets.training._losses import loss_of_rows
-
-        of_rows = loss_of_rows(self._loss())
-
-        def losses(module: Any, batch: Any) -> Any:  # mean over the hidden tokens of a text
-            return of_rows(module(*batch.inputs), batch.target) / (batch.target >= 0).sum(1).clamp(min=1)
-
-        return losses
-
     def _training_options(self, rows: Any) -> TrainingOptions:
         return self._with_parts(super()._training_options(rows), self.batch_size * float(np.mean(rows.lengths)))
-
-    def _validate(self, module: Any, held: Any) -> dict[str, float]:
-        loss = self._mean_loss(module, held)
-        return {"validation_loss": loss, "validation_score": -loss}
-
-    def _bound(self, module: Any, held: Any, n_looks: int) -> None:
-        return None
 
     # ------------------------------------------------------------------------------------------- what it knows
 
@@ -156,7 +120,7 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
         -------
         ndarray of shape (n_samples, 2 * d_model)
         """
-        from epicycle.nets.language._bert_module import summaries
+        from epicycle.nets.language._modules import summaries
 
         return self._of_texts(
             self._coded(X), lambda module, tokens, lengths: summaries(module.encode(tokens, lengths), lengths)
@@ -242,6 +206,5 @@ class BERT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LanguageModel):  #
         module = self.module_
         if not rows:
             raise DataError("X: no documents; expected at least one")
-        device = next(module.parameters()).device
         data = SequenceRows(rows)
-        return outputs(module, data, self._prediction_batch(), device, lambda b: function(module, *b.inputs))
+        return outputs(module, data, self._prediction_batch(), lambda b: function(module, *b.inputs))

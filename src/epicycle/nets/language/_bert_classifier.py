@@ -18,11 +18,10 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Described, Domain, NoneOr, Real
 from epicycle.core._random import seed_of
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.data._target import as_labels, as_weight, require_target
+from epicycle.data._target import require_target
 from epicycle.nets._tasks import NetClassifier
 from epicycle.nets.language._bert import BERT
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
-from epicycle.stats._labels import codes, encode_array
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments, TrainingOptions
 
 
 def _is_bert(value: Any) -> bool:
@@ -46,8 +45,6 @@ class BERTClassifier(NetClassifier):
         that sees the texts of the fit once, ``BERT(max_iter=1)``.
     dropout : float, default=0.1
         Share of the last hidden units that are set to zero in a training step.
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
 
     Attributes
     ----------
@@ -67,7 +64,6 @@ class BERTClassifier(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "encoder": NoneOr(Described("a BERT, or a FrozenEstimator of one", _is_bert)),
         "dropout": Real(0, 1, inclusive=(True, False)),
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
@@ -77,6 +73,7 @@ class BERTClassifier(NetClassifier):
         "fit_X": "X : iterable of str\n    Texts, as the encoder takes them.",
     }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.BERTClassifierModule"
 
     encoder: Any
     dropout: float
@@ -95,12 +92,6 @@ class BERTClassifier(NetClassifier):
         **shared: Unpack[NetArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._bert_module import BERTClassifierModule
-
-        return BERTClassifierModule(architecture)
-
     # ------------------------------------------------------------------------------------------- training
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -108,14 +99,9 @@ class BERTClassifier(NetClassifier):
 
         require_target(y, type(self).__name__)
         texts = self._fit_data(X)
-        labels = as_labels(y, len(texts), estimator_name=type(self).__name__)
-        weight = as_weight(sample_weight, len(texts))
-        v = np.ones(len(labels)) if weight is None else weight
-        self.classes_ = encode_array(labels[v > 0], v[v > 0], type(self).__name__)[0]
-        self.encoder_ = self._prepared([text for text, kept in zip(texts, v > 0, strict=True) if kept])
-        target = codes(labels, self.classes_)
-        if len(self.classes_) == 2:
-            target = target.astype(np.float32)
+        target, weight = self._learn_labels(y, len(texts), sample_weight)
+        counted = texts if weight is None else [text for text, v in zip(texts, weight, strict=True) if v > 0]
+        self.encoder_ = self._prepared(counted)
         return SequenceRows(self.encoder_._coded(texts), target, weight)
 
     def _fit_data(self, X: Any, *_: Any, **__: Any) -> list[Any]:  # type: ignore[override]

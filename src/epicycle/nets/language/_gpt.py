@@ -14,14 +14,13 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from epicycle.core._exceptions import DataError
-from epicycle.core._parameters import Domain
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
-from epicycle.nets.language._language_model import TRANSFORMER_PARAMETERS, LanguageModel, TransformerArguments
+from epicycle.nets.language._language_model import TRANSFORMER_DEFAULTS, LanguageModel, TransformerArguments
 from epicycle.nets.language._next_token import check_sampling, chosen, probabilities
 from epicycle.nets.language._tokens import documents_of
-from epicycle.nets.training._options import NET_DEFAULTS, TrainingOptions
-from epicycle.nets.training._torch import one_thread_each, require_torch
+from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._torch import device_of, one_thread_each, require_torch
 
 #: Windows that are scored after each iteration where texts are held out, at most.
 _VALIDATION_WINDOWS = 256
@@ -68,27 +67,26 @@ class GPT(LanguageModel):
     'five six seven eight'
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = TRANSFORMER_PARAMETERS
+    _docs: ClassVar[Mapping[str, str]] = {
+        "X": "X : str, or iterable of str\n    As in `fit`.",
+        "fit_y": "%(ignored)s",
+        "score_y": "%(ignored)s",
+    }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.GPTModule"
 
     context_length: int
     end_: int | None
 
     @stores_arguments(
-        max_words=None,
-        n_layers=4,
-        n_heads=4,
-        d_model=128,
-        positions="learned",
-        dropout=0.0,
         **{
-            **NET_DEFAULTS,
+            **TRANSFORMER_DEFAULTS,
+            "n_layers": 4,
+            "d_model": 128,
             "batch_size": 12,
-            "learning_rate": "cosine",
             "warmup": 0.05,
             "weight_decay": 0.1,
-            "clip_norm": 1.0,
-        },
+        }
     )
     def __init__(
         self,
@@ -98,12 +96,6 @@ class GPT(LanguageModel):
         steps_per_iteration: int = 100,
         **shared: Unpack[TransformerArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._gpt_module import GPTModule
-
-        return GPTModule(architecture)
 
     # ------------------------------------------------------------------------------------------- training
 
@@ -115,12 +107,8 @@ class GPT(LanguageModel):
         ----------
         X : str, or iterable of str
             One text, or documents; with tokenizer=None sequences of integers.
-        y : ignored
         """
-        require_torch(type(self).__name__)
-        rows = self._training_rows(X, None, None)
-        self._train(rows, self._architecture(rows))
-        return self
+        return self._learn(X)
 
     @fitting(incremental=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -130,7 +118,6 @@ class GPT(LanguageModel):
         ----------
         X : str, or iterable of str
             As in `fit`.
-        y : ignored
         """
         require_torch(type(self).__name__)
         self._learn_more(self._training_rows(X, None, None))
@@ -161,16 +148,6 @@ class GPT(LanguageModel):
     def _architecture(self, rows: Any) -> dict[str, Any]:
         return {**self._sizes(), "context_length": int(self.context_length)}
 
-    def _row_losses(self) -> Callable[[Any, Any], Any]:
-        from epicycle.nets.training._losses import loss_of_rows
-
-        of_rows = loss_of_rows(self._loss())
-
-        def losses(module: Any, batch: Any) -> Any:  # mean over the tokens of a window
-            return of_rows(module(*batch.inputs), batch.target) / (batch.target >= 0).sum(1)
-
-        return losses
-
     def _training_options(self, rows: Any) -> TrainingOptions:
         width = min(self.context_length, len(rows.tokens) - 1)
         return self._with_parts(super()._training_options(rows), self.batch_size * width)
@@ -197,13 +174,6 @@ class GPT(LanguageModel):
         kept = TokenWindows([rows.tokens[: starts[0] + 1]], rows.context, rows.begins[:first])
         return kept, TokenWindows(held, rows.context, most=_VALIDATION_WINDOWS)
 
-    def _validate(self, module: Any, held: Any) -> dict[str, float]:
-        loss = self._mean_loss(module, held)
-        return {"validation_loss": loss, "validation_score": -loss}
-
-    def _bound(self, module: Any, held: Any, n_looks: int) -> None:
-        return None  # windows of one text are not independent of each other
-
     def _gradient_rows(self) -> int:
         return max(1, 8192 // self.context_length)
 
@@ -215,11 +185,6 @@ class GPT(LanguageModel):
         The first token counts where documents have an end, after which they begin. Long documents are cut into
         windows of `context_length` tokens.
 
-        Parameters
-        ----------
-        X : str, or iterable of str
-            As in `fit`.
-
         Returns
         -------
         ndarray of shape (n_documents,)
@@ -228,12 +193,6 @@ class GPT(LanguageModel):
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-likelihood of a token, in nats.
-
-        Parameters
-        ----------
-        X : str, or iterable of str
-            As in `fit`.
-        y : ignored
 
         Returns
         -------
@@ -246,11 +205,6 @@ class GPT(LanguageModel):
 
     def perplexity(self, X: Any) -> float:
         """e to the mean negative log-likelihood of a token: between how many tokens, equally likely, it chooses.
-
-        Parameters
-        ----------
-        X : str, or iterable of str
-            As in `fit`.
 
         Returns
         -------
@@ -276,7 +230,7 @@ class GPT(LanguageModel):
             def summed(batch: Any) -> Any:
                 return losses(module, batch).double() * (batch.target >= 0).sum(1)
 
-            found = outputs(module, rows, self._prediction_batch(), next(module.parameters()).device, summed)
+            found = outputs(module, rows, self._prediction_batch(), summed)
             np.subtract.at(values, rows.sequence, found)
         counts = np.bincount(rows.sequence, rows.counts, len(sequences))
         return values, counts
@@ -343,7 +297,7 @@ class GPT(LanguageModel):
 
         module, add = self.module_, self._codec().stream()
         context = int(self.context_length)
-        device = next(module.parameters()).device
+        device = device_of(module)
         past: list[dict[str, Any]] = []
         seen = 0  # tokens of `read` that are in `past`
         read = read[-context:]
@@ -380,5 +334,5 @@ class GPT(LanguageModel):
             raise DataError(f"X: {len(tokens)} tokens; expected 1 to context_length={self.context_length}")
         seen: list[Any] = []
         with one_thread_each(), torch.no_grad():
-            module(torch.from_numpy(tokens[None].astype(np.int64)).to(next(module.parameters()).device), None, seen)
+            module(torch.from_numpy(tokens[None].astype(np.int64)).to(device_of(module)), None, seen)
         return np.concatenate([weights.cpu().numpy() for weights in seen])

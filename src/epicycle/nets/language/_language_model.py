@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -10,15 +10,13 @@ from epicycle.core._exceptions import DataError, ParameterError
 from epicycle.core._parameters import Choice, Domain, Integer, NoneOr, Real
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.language._tokens import TOKENIZER, TOKENIZER_DOC, Codec, codec, documents_of, learnt
-from epicycle.nets.training._options import LAYERS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments, TrainingOptions, parts_of
 from epicycle.optim import Loss, Multinomial
 
 POSITIONS = ("learned", "sinusoidal", "rotary")
-_LARGE_STEP = 1e9  # floating-point operations of a step whose parts keep four threads busy
 _BETAS = (0.9, 0.99)
 
 TRANSFORMER_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "tokenizer": TOKENIZER,
     "max_words": NoneOr(Integer(1)),
     "context_length": Integer(1),
@@ -62,6 +60,20 @@ class TransformerArguments(NetArguments, total=False):
     dropout: float
 
 
+TRANSFORMER_DEFAULTS: Mapping[str, Any] = {
+    "max_words": None,
+    "n_layers": 2,
+    "n_heads": 4,
+    "d_model": 64,
+    "positions": "learned",
+    "dropout": 0.0,
+    **NET_DEFAULTS,
+    "learning_rate": "cosine",
+    "warmup": 0.1,
+    "clip_norm": 1.0,
+}
+
+
 class LanguageModel(NetEstimator):
     """Base of the transformers."""
 
@@ -86,6 +98,18 @@ class LanguageModel(NetEstimator):
 
     def _loss(self) -> Loss:
         return Multinomial()
+
+    def _row_losses(self) -> Callable[[Any, Any], Any]:
+        from epicycle.nets.training._losses import mean_over_targets
+
+        return mean_over_targets(self._loss())
+
+    def _validate(self, module: Any, held: Any) -> dict[str, float]:
+        loss = self._mean_loss(module, held)
+        return {"validation_loss": loss, "validation_score": -loss}
+
+    def _bound(self, module: Any, held: Any, n_looks: int) -> None:
+        return None  # windows of one text are not independent of each other, nor are tokens of one target
 
     # ------------------------------------------------------------------------------------------- texts
 
@@ -131,13 +155,7 @@ class LanguageModel(NetEstimator):
             "dropout": float(self.dropout),
         }
 
-    def _n_parts(self, tokens_of_batch: float) -> int:
-        """Pieces of a batch that are worth computing side by side: those of some milliseconds each."""
-        if self.accumulate > 1:
-            return 1
+    def _with_parts(self, options: TrainingOptions, tokens_of_batch: float) -> TrainingOptions:
         weights = 12 * self.n_layers * self.d_model**2 + self.n_tokens_ * self.d_model
         work = 6 * weights * tokens_of_batch  # multiplications and additions, forward and backward
-        return 4 if work > _LARGE_STEP else 2 if work > _LARGE_STEP / 4 else 1
-
-    def _with_parts(self, options: TrainingOptions, tokens_of_batch: float) -> TrainingOptions:
-        return replace(options, parts=self._n_parts(tokens_of_batch), betas=_BETAS)
+        return replace(options, parts=parts_of(work, self.accumulate), betas=_BETAS)

@@ -26,20 +26,9 @@ class MaskedRows(SequenceRows):
     mask : int
     """
 
-    def __init__(
-        self,
-        sequences: Sequence[np.ndarray],
-        share: float,
-        n_tokens: int,
-        mask: int,
-        chosen: np.ndarray | None = None,
-    ) -> None:
-        super().__init__(sequences, chosen=chosen)
+    def __init__(self, sequences: Sequence[np.ndarray], share: float, n_tokens: int, mask: int) -> None:
+        super().__init__(sequences)
         self.share, self.n_plain, self.mask = share, n_tokens, mask
-
-    def subset(self, rows: np.ndarray) -> MaskedRows:
-        chosen = rows if self.chosen is None else self.chosen[rows]
-        return MaskedRows(self.sequences, self.share, self.n_plain, self.mask, chosen)
 
     def epoch(self, batch_size: int, epoch: int, seed: int, *, shuffle: bool) -> Iterator[MiniBatch]:
         for step, batch in enumerate(super().epoch(batch_size, epoch, seed, shuffle=shuffle)):

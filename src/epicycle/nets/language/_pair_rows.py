@@ -24,13 +24,9 @@ class PairRows(IndexedRows):
         sources: Sequence[np.ndarray],
         targets: Sequence[np.ndarray],
         weight: np.ndarray | None = None,
-        chosen: np.ndarray | None = None,
     ) -> None:
         self.sources, self.goals = sources, targets
-        super().__init__(len(sources), None, weight, None, chosen)
-
-    def subset(self, rows: np.ndarray) -> PairRows:
-        return PairRows(self.sources, self.goals, self.weight, rows if self.chosen is None else self.chosen[rows])
+        super().__init__(len(sources), None, weight)
 
     def take(self, rows: np.ndarray | slice) -> tuple[torch.Tensor, ...]:
         numbers = np.arange(len(self.sources))[rows].tolist()

@@ -15,10 +15,10 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Domain, Integer, NoneOr
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.data._target import as_weight, require_target
-from epicycle.nets.language._language_model import TRANSFORMER_PARAMETERS, LanguageModel, TransformerArguments
+from epicycle.nets.language._language_model import TRANSFORMER_DEFAULTS, LanguageModel, TransformerArguments
 from epicycle.nets.language._tokens import documents_of
-from epicycle.nets.training._options import NET_DEFAULTS, TrainingOptions
-from epicycle.nets.training._torch import one_thread_each, require_torch
+from epicycle.nets.training._options import TrainingOptions
+from epicycle.nets.training._torch import device_of, one_thread_each
 
 
 class Transformer(LanguageModel):
@@ -56,25 +56,17 @@ class Transformer(LanguageModel):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **{n: d for n, d in TRANSFORMER_PARAMETERS.items() if n not in ("context_length", "steps_per_iteration")},
         "beam_size": Integer(1),
         "max_length": NoneOr(Integer(1)),
     }
     _card = MethodCard("nets", ("F6",), ("memory",), "none")
+    _module_name = "epicycle.nets.language._modules.TransformerModule"
 
     beam_size: int
     max_length: int | None
     longest_: int
 
-    @stores_arguments(
-        max_words=None,
-        n_layers=2,
-        n_heads=4,
-        d_model=64,
-        positions="sinusoidal",
-        dropout=0.0,
-        **{**NET_DEFAULTS, "learning_rate": "cosine", "warmup": 0.1, "clip_norm": 1.0},
-    )
+    @stores_arguments(**{**TRANSFORMER_DEFAULTS, "positions": "sinusoidal"})
     def __init__(
         self,
         tokenizer: Any = "characters",
@@ -83,12 +75,6 @@ class Transformer(LanguageModel):
         max_length: int | None = None,
         **shared: Unpack[TransformerArguments],
     ) -> None: ...
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.language._transformer_module import TransformerModule
-
-        return TransformerModule(architecture)
 
     # ------------------------------------------------------------------------------------------- training
 
@@ -104,10 +90,7 @@ class Transformer(LanguageModel):
             Targets, likewise.
         sample_weight : array-like of shape (n_samples,), optional
         """
-        require_torch(type(self).__name__)
-        rows = self._training_rows(X, y, sample_weight)
-        self._train(rows, self._architecture(rows))
-        return self
+        return self._learn(X, y, sample_weight)
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         from epicycle.nets.language._pair_rows import PairRows
@@ -151,13 +134,6 @@ class Transformer(LanguageModel):
         tokens = np.mean([len(a) + len(b) for a, b in zip(rows.sources, rows.goals, strict=True)])
         return self._with_parts(super()._training_options(rows), self.batch_size * float(tokens))
 
-    def _validate(self, module: Any, held: Any) -> dict[str, float]:
-        loss = self._mean_loss(module, held)
-        return {"validation_loss": loss, "validation_score": -loss}
-
-    def _bound(self, module: Any, held: Any, n_looks: int) -> None:
-        return None
-
     # ------------------------------------------------------------------------------------------- prediction
 
     def predict(self, X: Any) -> np.ndarray:
@@ -184,7 +160,7 @@ class Transformer(LanguageModel):
         most = 2 * self.longest_ + 1 if self.max_length is None else int(self.max_length) + 1
         most = min(most, self.longest_ + 1) if self.architecture_["positions"] == "learned" else most
         found: list[list[int]] = []
-        device = next(module.parameters()).device
+        device = device_of(module)
         with one_thread_each(), torch.no_grad():
             for batch in PairRows(sources, sources).in_order(self._prediction_batch()) if sources else ():
                 source, lengths, _ = batch.to(device).inputs
@@ -252,7 +228,7 @@ class Transformer(LanguageModel):
         (coded,) = self._sources([source])
         goal = np.append(self._marks()[0], tokens.encode(documents_of([target], self.tokenizer_, "target")[0]))
         seen: list[Any] = []
-        device = next(module.parameters()).device
+        device = device_of(module)
         inputs = [torch.from_numpy(a.astype(np.int64)).to(device) for a in (coded[None], goal[None])]
         with one_thread_each(), torch.no_grad():
             module(inputs[0], torch.tensor([len(coded)], device=device), inputs[1], seen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -14,28 +13,17 @@ from epicycle import engine
 from epicycle.core._exceptions import ParameterError
 from epicycle.core._history import History
 from epicycle.core._monitor import Monitor
-from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, Real
+from epicycle.core._parameters import AnyOf, Boolean, Choice, Domain, Integer, Real
 from epicycle.core._random import seed_of
 from epicycle.data import Data
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import NET_PARAMETERS, OPTIMIZERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import OPTIMIZERS, SIZES, NetArguments, TrainingOptions, parts_of, sizes_of
 from epicycle.optim import solve
 
 ACTIVATIONS = ("identity", "logistic", "sigmoid", "tanh", "relu", "gelu")
 
-
-_SIZE = Integer(1)
-_LARGE_STEP = 1e9  # floating-point operations of a step whose parts keep four threads busy
-
-
-def _is_sizes(value: Any) -> bool:
-    many = isinstance(value, list | tuple | np.ndarray)
-    return all(map(_SIZE.accepts, value)) if many else _SIZE.accepts(value)
-
-
 MLP_PARAMETERS: Mapping[str, Domain] = {
-    **{name: domain for name, domain in NET_PARAMETERS.items() if name != "weight_decay"},
-    "hidden_layer_sizes": Described("a positive integer, or a list of them", _is_sizes),
+    "hidden_layer_sizes": SIZES,
     "activation": Choice(*ACTIVATIONS),
     "solver": Choice("lbfgs", "backprop", *OPTIMIZERS),
     "max_fun": Integer(1),
@@ -176,6 +164,7 @@ class MultiLayerPerceptron(NetEstimator):
 
     _parameters: ClassVar[Mapping[str, Domain]] = MLP_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = MLP_DOCS
+    _module_name = "epicycle.nets.mlp._module.multi_layer_perceptron"
     _documented_attributes: ClassVar[tuple[str, ...]] = (
         "coefs_",
         "intercepts_",
@@ -212,12 +201,6 @@ class MultiLayerPerceptron(NetEstimator):
     max_fun: int
     max_iter: int
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.mlp._module import multi_layer_perceptron
-
-        return multi_layer_perceptron(architecture)
-
     def _table_rows(self, data: Data, target: Any = None) -> Any:
         from epicycle.nets.training._batches import table_rows
 
@@ -248,17 +231,13 @@ class MultiLayerPerceptron(NetEstimator):
         )
 
     def _parts(self, batch_rows: int) -> int:
-        """Pieces of a batch that are worth computing side by side: those of some milliseconds each."""
-        if self.accumulate > 1:
-            return 1
+        """Pieces of a batch that are worth computing side by side."""
         sizes = self._architecture_sizes()
         work = 6 * batch_rows * sum(a * b for a, b in pairwise(sizes))  # multiplications and additions
-        return 4 if work > _LARGE_STEP else 2 if work > _LARGE_STEP / 4 else 1
+        return parts_of(work, self.accumulate)
 
     def _architecture_sizes(self) -> list[int]:
-        hidden = self.hidden_layer_sizes
-        hidden = [hidden] if isinstance(hidden, numbers.Integral) else list(hidden)
-        return [self.n_features_in_, *(int(n) for n in hidden), self.n_outputs_]
+        return [self.n_features_in_, *sizes_of(self.hidden_layer_sizes), self.n_outputs_]
 
     def _own_gradients(self, module: Any, rows: Any) -> Any:
         from epicycle.nets.mlp._backprop import CompiledGradients, HandWrittenGradients

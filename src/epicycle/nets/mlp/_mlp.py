@@ -19,7 +19,7 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.nets._tasks import NetClassifier, NetRegressor
-from epicycle.nets.mlp._base_mlp import MLP_DEFAULTS, MLP_PARAMETERS, MLPArguments, MultiLayerPerceptron, is_stochastic
+from epicycle.nets.mlp._base_mlp import MLP_DEFAULTS, MLPArguments, MultiLayerPerceptron, is_stochastic
 from epicycle.nets.training._torch import require_torch
 from epicycle.optim import Logistic, Loss
 from epicycle.optim._likelihoods import Poisson
@@ -34,15 +34,6 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
 
     with the softmax loss (the logistic loss for two classes or several labels), trained by stochastic gradients.
 
-    Parameters
-    ----------
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -54,9 +45,9 @@ class MLPClassifier(MultiLayerPerceptron, NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **MLP_PARAMETERS,
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
     _card = MethodCard("nets", ("F1",), ("memory", "files", "dask"), "none")
 
     label_smoothing: float
@@ -181,7 +172,6 @@ class MLPRegressor(MultiLayerPerceptron, NetRegressor):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **MLP_PARAMETERS,
         "loss": Choice("squared_error", "poisson"),
     }
     _card = MethodCard("nets", ("F1",), ("memory", "files", "dask"), "none")

@@ -21,7 +21,7 @@ from epicycle.core._parameters import Choice, Domain, Integer, Real
 from epicycle.core._random import stream
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.sequences._recurrent import CELLS, GATES, RECURRENT_DOCS, as_list, parts_of
+from epicycle.nets.sequences._recurrent import CELLS, GATES, RECURRENT_DOCS, as_list
 from epicycle.nets.sequences._tokens import (
     END,
     N_SPECIAL,
@@ -32,8 +32,7 @@ from epicycle.nets.sequences._tokens import (
     encode_all,
     token_numbers,
 )
-from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
-from epicycle.nets.training._torch import require_torch
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments, TrainingOptions, parts_of
 from epicycle.optim import Loss, Multinomial
 
 _SCORED_STEPS = 512  # of texts that are scored, before their states go on
@@ -74,7 +73,6 @@ class CharacterModel(NetEstimator):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "cell": Choice(*CELLS),
         "window": Integer(1),
         "hidden_size": Integer(1),
@@ -88,6 +86,7 @@ class CharacterModel(NetEstimator):
         "embedding_size": "embedding_size : int, default={default}\n    Length of the vector of a character.",
     }
     _card = MethodCard("nets", ("F4",), ("memory",), "none")
+    _module_name = "epicycle.nets.sequences._character_module.CharacterNet"
 
     cell: str
     window: int
@@ -113,12 +112,6 @@ class CharacterModel(NetEstimator):
         **shared: Unpack[NetArguments],
     ) -> None: ...
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.sequences._character_module import CharacterNet
-
-        return CharacterNet(architecture)
-
     # ------------------------------------------------------------------------------------------- fit
 
     @fitting
@@ -135,10 +128,7 @@ class CharacterModel(NetEstimator):
         -------
         self : CharacterModel
         """
-        require_torch(type(self).__name__)
-        rows = self._training_rows(X, y, None)
-        self._train(rows, self._architecture(rows))
-        return self
+        return self._learn(X)
 
     def _fit_data(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[list[str]]:  # type: ignore[override]
         name = type(self).__name__
@@ -180,15 +170,9 @@ class CharacterModel(NetEstimator):
         return Multinomial()
 
     def _row_losses(self) -> Callable[[Any, Any], Any]:
-        from epicycle.nets.training._losses import loss_of_rows
+        from epicycle.nets.training._losses import mean_over_targets
 
-        of_rows = loss_of_rows(self._loss())
-
-        def losses(module: Any, batch: Any) -> Any:
-            n_inside = (batch.target >= 0).sum(1).clamp(min=1)
-            return of_rows(module(*batch.inputs), batch.target) / n_inside
-
-        return losses
+        return mean_over_targets(self._loss())
 
     def _hold_out(self, rows: Any, seed: int) -> tuple[Any, Any]:
         """The end of the text is held out: pieces from its middle would be half known."""

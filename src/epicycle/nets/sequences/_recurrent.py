@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -10,24 +11,16 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError, DataTypeError, ParameterError
 from epicycle.core._parameters import Boolean, Choice, Domain, Integer, NoneOr, Real
-from epicycle.data._target import as_weight
+from epicycle.data._target import as_weight, require_target
 from epicycle.nets._base import NetEstimator
 from epicycle.nets.sequences._numbers import as_number_sequences, step_moments
 from epicycle.nets.sequences._tokens import are_texts, as_token_lists, build_vocabulary, encode_all
-from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import LAYERS, NET_DEFAULTS, NetArguments, TrainingOptions, parts_of
 
 CELLS = ("rnn", "lstm", "gru")
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
-_LARGE_STEP = 1e9  # floating-point operations of a step whose parts keep four threads busy
-
-
-def parts_of(work: float, accumulate: int) -> int:
-    """Pieces of a batch that are worth computing side by side, by the floating-point operations of a step."""
-    return 1 if accumulate > 1 or work < _LARGE_STEP / 4 else 2 if work < _LARGE_STEP else 4
-
 
 RECURRENT_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "cell": Choice(*CELLS),
     "hidden_size": Integer(1),
     "n_layers": LAYERS,
@@ -59,6 +52,7 @@ RECURRENT_DOCS: Mapping[str, str] = {
     "min_df": "min_df : int, default={default}\n    Of texts: tokens in fewer texts than this count as unknown.",
     "pooling": "pooling : {'last', 'mean', 'max'}, default={default}\n"
     "    What the output is made of: the state after the last step, or the mean or the maximum of the states.",
+    "n_features_in_": "n_features_in_ : int\n    Of numbers: features of a step.",
     "vocabulary_": "vocabulary_ : list of str\n    Of texts: the tokens that the network knows.",
     "X": "X : list of arrays of shape (n_steps, n_features) or (n_steps,), array of shape (n, n_steps, n_features) or\n"
     "    (n, n_steps), list of str, or list of lists of str\n"
@@ -105,6 +99,7 @@ class RecurrentEstimator(NetEstimator):
 
     _parameters: ClassVar[Mapping[str, Domain]] = RECURRENT_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = RECURRENT_DOCS
+    _module_name = "epicycle.nets.sequences._module.RecurrentNet"
 
     cell: str
     hidden_size: int
@@ -127,12 +122,6 @@ class RecurrentEstimator(NetEstimator):
         "input_tags.string": True,
     }
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.sequences._module import RecurrentNet
-
-        return RecurrentNet(architecture)
-
     # ------------------------------------------------------------------------------------------- from data to rows
 
     def _fit_data(  # type: ignore[override]  # sequences, no table
@@ -152,6 +141,17 @@ class RecurrentEstimator(NetEstimator):
         if not self.vocabulary_:
             raise DataError(f"X: no token is in {self.min_df} of the texts or more; expected a smaller min_df")
         return encode_all(lists, self.vocabulary_), weight
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        from epicycle.nets.training._batches import SequenceRows
+
+        require_target(y, type(self).__name__)
+        sequences, weight = self._fit_data(X, y, sample_weight)
+        return SequenceRows(sequences, self._learn_targets(y, sequences, weight), weight)
+
+    @abstractmethod
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> Any:
+        """The targets of the sequences, or of their steps, checked; sets the classes."""
 
     def _known_sequences(self, X: Any) -> list[np.ndarray]:
         """New sequences as arrays, checked against those of the fit."""
@@ -242,14 +242,14 @@ def steps_like(X: Any, flat: np.ndarray, lengths: Sequence[int] | np.ndarray) ->
     return np.split(flat, np.cumsum(lengths)[:-1])
 
 
-def step_outputs(module: Any, rows: Any, batch_size: int, device: Any) -> np.ndarray:
+def step_outputs(module: Any, rows: Any, batch_size: int) -> np.ndarray:
     """Outputs of all steps of all sequences, one after the other."""
     from epicycle.nets.training._prediction import outputs
 
     def inside(batch: Any) -> Any:
         return module(*batch.inputs)[mask_of(batch.inputs[1], batch.inputs[0].shape[1])]
 
-    return outputs(module, rows, batch_size, device, inside)
+    return outputs(module, rows, batch_size, inside)
 
 
 def mask_of(lengths: Any, n_steps: int) -> Any:

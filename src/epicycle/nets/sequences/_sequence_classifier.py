@@ -14,16 +14,9 @@ import numpy as np
 
 from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.data._target import as_labels, require_target
+from epicycle.data._target import as_labels
 from epicycle.nets._tasks import NetClassifier
-from epicycle.nets.sequences._recurrent import (
-    RECURRENT_DEFAULTS,
-    RECURRENT_PARAMETERS,
-    RecurrentArguments,
-    RecurrentEstimator,
-    as_list,
-)
-from epicycle.stats._labels import codes, encode_array
+from epicycle.nets.sequences._recurrent import RECURRENT_DEFAULTS, RecurrentArguments, RecurrentEstimator
 
 
 class SequenceClassifier(RecurrentEstimator, NetClassifier):
@@ -33,17 +26,6 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
 
     with the softmax loss (the logistic loss for two classes), trained by stochastic gradients through all steps.
     Features of numbers are standardised; tokens of texts have vectors that are learnt with the rest.
-
-    Parameters
-    ----------
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-        Of numbers: features of a step.
 
     Examples
     --------
@@ -58,11 +40,10 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RECURRENT_PARAMETERS,
         "pooling": Choice("last", "mean", "max"),
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("vocabulary_",)
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "vocabulary_")
     _card = MethodCard("nets", ("F4",), ("memory",), "none")
 
     pooling: str
@@ -78,19 +59,8 @@ class SequenceClassifier(RecurrentEstimator, NetClassifier):
         **shared: Unpack[RecurrentArguments],
     ) -> None: ...
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        from epicycle.nets.training._batches import SequenceRows
-
-        name = type(self).__name__
-        require_target(y, name)
-        X = as_list(X, name)
-        labels = as_labels(y, len(X), estimator_name=name)
-        sequences, weight = self._fit_data(X, y, sample_weight)
-        present = slice(None) if weight is None else weight > 0
-        v = np.ones(len(labels)) if weight is None else weight
-        self.classes_ = encode_array(labels[present], v[present], name)[0]
-        target = codes(labels, self.classes_)
-        return SequenceRows(sequences, target.astype(np.float32) if len(self.classes_) == 2 else target, weight)
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> np.ndarray:
+        return self._learn_classes(as_labels(y, len(sequences), estimator_name=type(self).__name__), weight)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         return self._network(rows, 1 if len(self.classes_) == 2 else len(self.classes_), self.pooling)

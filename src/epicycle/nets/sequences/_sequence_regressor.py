@@ -15,15 +15,13 @@ import numpy as np
 from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Choice, Domain
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.data._target import as_numeric_target, require_target
+from epicycle.data._target import as_numeric_target
 from epicycle.nets._tasks import NetRegressor
 from epicycle.nets.sequences._numbers import step_moments
 from epicycle.nets.sequences._recurrent import (
     RECURRENT_DEFAULTS,
-    RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
-    as_list,
     losses_of_steps,
     step_outputs,
     steps_like,
@@ -47,11 +45,6 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
         Whether y has numbers for each step: a list of arrays of shape (n_steps,) or (n_steps, n_targets), or one array
         (n, n_steps) or (n, n_steps, n_targets). `pooling` has no part in this.
 
-    Attributes
-    ----------
-    n_features_in_ : int
-        Of numbers: features of a step.
-
     Examples
     --------
     >>> import numpy as np
@@ -65,11 +58,10 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RECURRENT_PARAMETERS,
         "pooling": Choice("last", "mean", "max"),
         "per_step": Boolean(),
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("vocabulary_",)
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("n_features_in_", "vocabulary_")
     _card = MethodCard("nets", ("F4",), ("memory",), "none")
 
     pooling: str
@@ -86,13 +78,8 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
         **shared: Unpack[RecurrentArguments],
     ) -> None: ...
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        from epicycle.nets.training._batches import SequenceRows
-
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> Any:
         name = type(self).__name__
-        require_target(y, name)
-        X = as_list(X, name)
-        sequences, weight = self._fit_data(X, y, sample_weight)
         target: Any
         if self.per_step:
             target, self._vector_ = step_targets(y, [len(s) for s in sequences], name)
@@ -104,9 +91,7 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
             target = target.reshape(len(target), -1)
         if largest > _LARGEST:
             raise DataError(f"y: {largest:g} is too large for float32, in which networks compute; scale y")
-        if not self.per_step:
-            target = target.astype(np.float32)
-        return SequenceRows(sequences, target, weight)
+        return target if self.per_step else target.astype(np.float32)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         tables = rows.target if self.per_step else rows.target[:, None, :]
@@ -125,7 +110,7 @@ class SequenceRegressor(RecurrentEstimator, NetRegressor):
     def _outputs(self, module: Any, rows: Any) -> np.ndarray:
         if not self.per_step:
             return super()._outputs(module, rows)
-        return step_outputs(module, rows, self._prediction_batch(), next(module.parameters()).device)
+        return step_outputs(module, rows, self._prediction_batch())
 
     def _held_out_scores(self, outputs: np.ndarray, rows: Any) -> dict[str, float]:
         from sklearn.metrics import r2_score

@@ -14,13 +14,11 @@ import numpy as np
 
 from epicycle.core._parameters import Domain, Real
 from epicycle.core.estimator import MethodCard, stores_arguments
-from epicycle.data._target import as_weight, require_target
+from epicycle.data._target import as_weight
 from epicycle.nets.sequences._recurrent import (
     RECURRENT_DEFAULTS,
-    RECURRENT_PARAMETERS,
     RecurrentArguments,
     RecurrentEstimator,
-    as_list,
     losses_of_steps,
     step_outputs,
     steps_like,
@@ -39,17 +37,6 @@ class SequenceTagger(RecurrentEstimator):
     with the softmax loss of every step, by stochastic gradients through all steps. With ``bidirectional=True`` the
     class of a step depends on what comes before it and after it.
 
-    Parameters
-    ----------
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-        Of numbers: features of a step.
-
     Examples
     --------
     >>> import numpy as np
@@ -63,10 +50,9 @@ class SequenceTagger(RecurrentEstimator):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RECURRENT_PARAMETERS,
         "label_smoothing": Real(0, 1, inclusive=(True, False)),
     }
-    _documented_attributes: ClassVar[tuple[str, ...]] = ("vocabulary_",)
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_", "n_features_in_", "vocabulary_")
     _docs: ClassVar[Mapping[str, str]] = {
         "fit_y": "y : list of arrays of shape (n_steps,), or array of shape (n, n_steps)\n"
         "    A label for each step of each sequence.",
@@ -83,18 +69,13 @@ class SequenceTagger(RecurrentEstimator):
         self, cell: str = "lstm", *, label_smoothing: float = 0.0, **shared: Unpack[RecurrentArguments]
     ) -> None: ...
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        from epicycle.nets.training._batches import SequenceRows
-
+    def _learn_targets(self, y: Any, sequences: list[np.ndarray], weight: np.ndarray | None) -> list[np.ndarray]:
         name = type(self).__name__
-        require_target(y, name)
-        X = as_list(X, name)
-        sequences, weight = self._fit_data(X, y, sample_weight)
         labels = step_labels(y, [len(s) for s in sequences], name)
         counted = labels if weight is None else [part for part, v in zip(labels, weight, strict=True) if v > 0]
         flat = np.concatenate(counted)
         self.classes_ = encode_array(flat, np.ones(len(flat)), name)[0]
-        return SequenceRows(sequences, [codes(part, self.classes_) for part in labels], weight)
+        return [codes(part, self.classes_) for part in labels]
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
         mean_length = float(np.average(rows.lengths, weights=rows.weight))
@@ -110,7 +91,7 @@ class SequenceTagger(RecurrentEstimator):
         return losses_of_steps(of_rows, float(self.architecture_["mean_length"]))
 
     def _outputs(self, module: Any, rows: Any) -> np.ndarray:
-        return step_outputs(module, rows, self._prediction_batch(), next(module.parameters()).device)
+        return step_outputs(module, rows, self._prediction_batch())
 
     def _held_out_scores(self, outputs: np.ndarray, rows: Any) -> dict[str, float]:
         y, weight = rows.targets(), rows.weights()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -123,28 +124,36 @@ class IndexedRows(Rows):
         Used where rows are shuffled, that is in training.
     """
 
+    #: Numbers of the rows that are there; None for all.
+    chosen: np.ndarray | None = None
+
     def __init__(
         self,
         n_rows: int,
         target: np.ndarray | None,
         weight: np.ndarray | None,
         augment: Augmentation | None = None,
-        chosen: np.ndarray | None = None,
     ) -> None:
-        if weight is not None and chosen is None and not weight.all():
-            chosen = np.flatnonzero(weight)
-        self.target, self.weight, self.augment, self.chosen = target, weight, augment, chosen
-        self.n_rows = n_rows if chosen is None else len(chosen)
+        self.n_rows, self.target, self.weight, self.augment = n_rows, target, weight, augment
         if weight is not None:
-            self.mean_weight = float(np.mean(weight if chosen is None else weight[chosen]))
+            self.mean_weight = float(np.mean(weight))
+            if not weight.all():
+                self._choose(np.flatnonzero(weight))
 
     @abstractmethod
     def take(self, rows: np.ndarray | slice) -> tuple[torch.Tensor, ...]:
         """The inputs of these rows, as tensors that are not shared with the data of the caller."""
 
-    @abstractmethod
-    def subset(self, rows: np.ndarray) -> IndexedRows:
+    def subset(self, rows: np.ndarray) -> Self:
         """Some of the rows, by number."""
+        part = copy(self)
+        part._choose(rows if self.chosen is None else self.chosen[rows])
+        return part
+
+    def _choose(self, rows: np.ndarray) -> None:
+        self.chosen, self.n_rows = rows, len(rows)
+        if self.weight is not None:
+            self.mean_weight = float(np.mean(self.weight[rows]))
 
     def rows_at_once(self, batch_size: int) -> int:
         """Number of rows that are gathered at once, a multiple of the size of a batch."""
@@ -212,15 +221,9 @@ class ArrayRows(IndexedRows):
         *,
         dtype: Any = None,
         augment: Augmentation | None = None,
-        chosen: np.ndarray | None = None,
     ) -> None:
         self.arrays, self.dtype = tuple(arrays), dtype
-        super().__init__(int(self.arrays[0].shape[0]), target, weight, augment, chosen)
-
-    def subset(self, rows: np.ndarray) -> ArrayRows:
-        chosen = rows if self.chosen is None else self.chosen[rows]
-        kwargs: dict[str, Any] = {"dtype": self.dtype, "augment": self.augment}
-        return ArrayRows(self.arrays, self.target, self.weight, chosen=chosen, **kwargs)
+        super().__init__(int(self.arrays[0].shape[0]), target, weight, augment)
 
     def rows_at_once(self, batch_size: int) -> int:
         width = sum(int(np.prod(a.shape[1:])) * 8 for a in self.arrays)
@@ -272,7 +275,6 @@ class SequenceRows(IndexedRows):
         *,
         padding: float = 0,
         dtype: Any = None,
-        chosen: np.ndarray | None = None,
     ) -> None:
         self.sequences, self.padding, self.dtype = sequences, padding, dtype
         self.lengths = np.array([len(s) for s in sequences], dtype=np.int64)
@@ -280,12 +282,7 @@ class SequenceRows(IndexedRows):
             ragged = np.empty(len(target), dtype=object)
             ragged[:] = list(target)
             target = ragged
-        super().__init__(len(sequences), target, weight, None, chosen)
-
-    def subset(self, rows: np.ndarray) -> SequenceRows:
-        chosen = rows if self.chosen is None else self.chosen[rows]
-        kwargs: dict[str, Any] = {"padding": self.padding, "dtype": self.dtype}
-        return SequenceRows(self.sequences, self.target, self.weight, chosen=chosen, **kwargs)
+        super().__init__(len(sequences), target, weight)
 
     def epoch(self, batch_size: int, epoch: int, seed: int, *, shuffle: bool) -> Iterator[MiniBatch]:
         if self.target is None or self.target.dtype != object:

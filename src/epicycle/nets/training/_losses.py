@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from epicycle.nets.training._batches import MiniBatch
 from epicycle.optim import Logistic, Loss, Multinomial
 from epicycle.optim._likelihoods import Poisson
 from epicycle.optim._losses import Absolute, Huber, Quantile, Squared
@@ -52,6 +53,17 @@ def loss_of_rows(loss: Loss, label_smoothing: float = 0.0) -> RowLoss:
     if formula is not None:
         return lambda z, y: _rows(formula(loss, _like(z, y), y.to(z.dtype)))
     return lambda z, y: _rows(_Called.apply(_like(z, y), y, loss))
+
+
+def mean_over_targets(loss: Loss) -> Callable[[torch.nn.Module, MiniBatch], torch.Tensor]:
+    """(module, batch) -> the mean loss of each row over its targets that are there, the others being -1."""
+    of_rows = loss_of_rows(loss)
+
+    def losses(module: torch.nn.Module, batch: MiniBatch) -> torch.Tensor:
+        assert batch.target is not None
+        return of_rows(module(*batch.inputs), batch.target) / (batch.target >= 0).sum(1).clamp(min=1)
+
+    return losses
 
 
 def _like(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from epicycle.core._arguments import SharedArguments
 from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain, Integer, NoneOr, Real
 
@@ -105,6 +107,29 @@ NET_DEFAULTS: Mapping[str, Any] = {
 #: The domain of `n_layers`: no network is deeper, and each layer is built before its memory is asked for.
 LAYERS = Integer(1, 1024)
 
+_SIZE = Integer(1)
+_LARGE_STEP = 1e9  # floating-point operations of a step whose parts keep four threads busy
+
+
+def _is_sizes(value: Any) -> bool:
+    several = isinstance(value, list | tuple | np.ndarray)
+    return all(map(_SIZE.accepts, value)) if several else _SIZE.accepts(value)
+
+
+#: Of the units, or the channels, of several layers; there may be none.
+SIZES = Described("a positive integer, or a list of them", _is_sizes)
+
+
+def sizes_of(value: Any) -> list[int]:
+    """The numbers of units, or of channels, of all layers."""
+    return [int(size) for size in np.atleast_1d(np.asarray(value, dtype=np.int64))]
+
+
+def parts_of(work: float, accumulate: int) -> int:
+    """Pieces of a batch that are worth computing side by side, by the floating-point operations of a step."""
+    return 1 if accumulate > 1 or work < _LARGE_STEP / 4 else 2 if work < _LARGE_STEP else 4
+
+
 _DEVICE = Described(
     "'cpu', 'cuda', 'cuda:0', ... or 'auto'",
     lambda value: (
@@ -171,6 +196,9 @@ NET_DOCS: Mapping[str, str] = {
     "deterministic": "deterministic : bool, default={default}\n"
     "    On a GPU: use only kernels that give the same bits every time. On the CPU this is always so, for any number\n"
     "    of threads.",
+    "label_smoothing": "label_smoothing : float, default={default}\n"
+    "    The true class counts for 1 - s, and all classes share s evenly.",
+    "classes_": "classes_ : ndarray of shape (n_classes,)",
     "architecture_": "architecture_ : dict\n    What `module_` is built from: numbers, texts and lists.",
     "module_": "module_ : torch.nn.Module\n    The trained module.",
 }

@@ -14,7 +14,7 @@ from epicycle.core._threads import n_threads
 from epicycle.data import Batch
 from epicycle.engine._ordered import in_order
 from epicycle.nets.training._batches import MiniBatch, Rows
-from epicycle.nets.training._torch import one_thread_each
+from epicycle.nets.training._torch import device_of, one_thread_each
 
 _DENSE_BYTES = 8 << 20  # of sparse rows that are made dense at a time
 
@@ -23,10 +23,10 @@ def outputs(
     module: torch.nn.Module,
     rows: Rows,
     batch_size: int,
-    device: torch.device,
     function: Callable[[MiniBatch], Any] | None = None,
 ) -> np.ndarray:
     """``module(*inputs)``, or `function` of a batch, for all rows in order, as one array."""
+    device = device_of(module)
 
     def one(batch: MiniBatch) -> np.ndarray:
         with one_thread_each(), torch.no_grad():
@@ -42,8 +42,7 @@ def outputs(
 
 def table_outputs(batch: Batch, module: torch.nn.Module, dtype: str) -> np.ndarray:
     """Outputs of the module for a block of a table, for :func:`epicycle.engine.map`."""
-    device = next(module.parameters()).device
-    step = batch.n_rows
+    device, step = device_of(module), batch.n_rows
     if sp.issparse(batch.X):
         step = max(1, _DENSE_BYTES // (8 * batch.X.shape[1]))
     with one_thread_each(), torch.no_grad():

@@ -115,6 +115,11 @@ def device_named(name: str) -> Any:
     return device
 
 
+def device_of(module: Any) -> Any:
+    """The device of a module's weights."""
+    return next(module.parameters()).device
+
+
 def device_or_cpu(name: str) -> str:
     """The name of a device that a file tells, or "cpu" on a machine that does not have it."""
     try:

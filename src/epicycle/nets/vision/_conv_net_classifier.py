@@ -19,10 +19,10 @@ from epicycle.core._parameters import AnyOf, Boolean, Choice, Described, Domain,
 from epicycle.core.estimator import MethodCard, fitting, stores_arguments
 from epicycle.data._target import as_labels, as_weight, require_target
 from epicycle.nets._tasks import NetClassifier
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments, TrainingOptions
 from epicycle.nets.vision._images import as_images, channel_moments
 from epicycle.nets.vision._layers import ARCHITECTURES, layers_of
-from epicycle.stats._labels import codes, encode_array, joined_classes
+from epicycle.stats._labels import codes, joined_classes
 
 #: A batch is computed in pieces side by side, where they have enough images for the means of batch norm.
 _PARTS, _IMAGES_OF_PART = 4, 16
@@ -48,8 +48,6 @@ class ConvNetClassifier(NetClassifier):
         "sigmoid". A linear layer with an output for each class follows.
     width : float, default=1.0
         Factor of all numbers of channels and units of a named architecture.
-    label_smoothing : float, default=0.0
-        The true class counts for 1 - s, and all classes share s evenly.
     shift : float, default=0.0
         Training images are moved by up to so many pixels in each direction, anew in every epoch.
     rotation : float, default=0.0
@@ -80,7 +78,6 @@ class ConvNetClassifier(NetClassifier):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **NET_PARAMETERS,
         "architecture": AnyOf(
             Choice(*ARCHITECTURES), Described("a list of layers", lambda value: isinstance(value, list | tuple))
         ),
@@ -92,6 +89,7 @@ class ConvNetClassifier(NetClassifier):
         "flip": Boolean(),
     }
     _card = MethodCard("nets", ("F2",), ("memory",), "none")
+    _module_name = "epicycle.nets.vision._module.conv_net"
     _kept_in_streams = ("mean", "deviation")  # the scale of the first images
 
     architecture: Any
@@ -121,19 +119,10 @@ class ConvNetClassifier(NetClassifier):
 
     # ------------------------------------------------------------------------------------------- from data to rows
 
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.vision._module import conv_net
-
-        return conv_net(architecture)
-
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
         images, labels, weight = self._fit_data(X, y, sample_weight)
-        present = slice(None) if weight is None else weight > 0
-        v = np.ones(len(labels)) if weight is None else weight
-        self.classes_ = encode_array(labels[present], v[present], type(self).__name__)[0]
         self.image_shape_ = list(images.shape[1:])
-        return self._rows(images, labels, weight)
+        return self._rows(images, self._learn_classes(labels, weight), weight)
 
     def _fit_data(  # type: ignore[override]  # images, no table
         self, X: Any, y: Any, sample_weight: Any
@@ -144,15 +133,12 @@ class ConvNetClassifier(NetClassifier):
         labels = as_labels(y, len(images), estimator_name=name)
         return images, labels, as_weight(sample_weight, len(images))
 
-    def _rows(self, images: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> Any:
+    def _rows(self, images: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> Any:
         from epicycle.nets.training._batches import ArrayRows
         from epicycle.nets.vision._augmentation import RandomAffine
 
         moved = self.shift > 0 or self.rotation > 0 or self.zoom > 0 or self.flip
         augment = RandomAffine(self.shift, self.rotation, self.zoom, self.flip) if moved else None
-        target = codes(labels, self.classes_)
-        if len(self.classes_) == 2:
-            target = target.astype(np.float32)
         return ArrayRows((images,), target, weight, dtype=np.float32, augment=augment)
 
     def _architecture(self, rows: Any) -> dict[str, Any]:
@@ -188,7 +174,7 @@ class ConvNetClassifier(NetClassifier):
         if unknown.any():
             raise DataError(f"y: holds the class {labels[unknown][0]!r}; expected one of classes={known.tolist()}")
         self.classes_, self.image_shape_ = known, list(images.shape[1:])
-        self._learn_more(self._rows(images, labels, weight))
+        self._learn_more(self._rows(images, self._targets(labels), weight))
         return self
 
     # ------------------------------------------------------------------------------------------- prediction
@@ -241,8 +227,7 @@ class ConvNetClassifier(NetClassifier):
         rows = ArrayRows((images,), dtype=np.float32)
         from epicycle.nets.training._prediction import outputs
 
-        device = next(module.parameters()).device
-        found = outputs(module, rows, self._prediction_batch(), device, lambda batch: first(*batch.inputs))
+        found = outputs(module, rows, self._prediction_batch(), lambda batch: first(*batch.inputs))
         return found.transpose(0, 2, 3, 1) if found.ndim == 4 else found
 
     def saliency(self, X: Any, y: Any = None, method: str = "gradient") -> np.ndarray:

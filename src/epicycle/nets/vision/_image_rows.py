@@ -49,14 +49,9 @@ class ImageRows(IndexedRows):
         *,
         encoder: Targets | None = None,
         flip: bool = False,
-        chosen: np.ndarray | None = None,
     ) -> None:
-        super().__init__(len(images), None, weight, None, chosen)
+        super().__init__(len(images), None, weight)
         self.images, self.given, self.encoder, self.flip = images, targets, encoder, flip
-
-    def subset(self, rows: np.ndarray) -> ImageRows:
-        chosen = rows if self.chosen is None else self.chosen[rows]
-        return ImageRows(self.images, self.given, self.weight, encoder=self.encoder, flip=self.flip, chosen=chosen)
 
     def numbers(self) -> np.ndarray:
         """The numbers of the rows, in order."""
@@ -106,7 +101,6 @@ def _padded(images: Sequence[np.ndarray]) -> np.ndarray:
 def map_outputs(
     module: torch.nn.Module,
     images: Sequence[np.ndarray],
-    device: torch.device,
     function: Callable[[torch.Tensor], torch.Tensor] | None = None,
 ) -> list[np.ndarray]:
     """``module(images)``, or `function` of it, for each image: those of one size together, which need no padding."""
@@ -118,7 +112,7 @@ def map_outputs(
         at_once = max(1, min(256, _PIXELS // math.prod(shape[:2])))
         rows = ImageRows([images[i] for i in members])
         reduced = None if function is None else _after(module, function)
-        for i, one in zip(members, outputs(module, rows, at_once, device, reduced), strict=True):
+        for i, one in zip(members, outputs(module, rows, at_once, reduced), strict=True):
             found[i] = one
     return found
 

@@ -13,14 +13,13 @@ from epicycle.core._exceptions import DataError
 from epicycle.core._parameters import Boolean, Domain, Integer
 from epicycle.data._target import as_weight, require_target
 from epicycle.nets._base import NetEstimator
-from epicycle.nets.training._options import NET_DEFAULTS, NET_PARAMETERS, NetArguments, TrainingOptions
+from epicycle.nets.training._options import NET_DEFAULTS, NetArguments, TrainingOptions
 from epicycle.nets.vision._images import as_image_set, channel_moments
 
 #: A batch is computed in pieces side by side.
 _PARTS, _IMAGES_OF_PART = 4, 4
 
 MAP_PARAMETERS: Mapping[str, Domain] = {
-    **NET_PARAMETERS,
     "channels": Integer(1),
     "depth": Integer(1, 8),
     "flip": Boolean(),
@@ -60,6 +59,7 @@ class MapNet(NetEstimator):
     _parameters: ClassVar[Mapping[str, Domain]] = MAP_PARAMETERS
     _docs: ClassVar[Mapping[str, str]] = MAP_DOCS
     _documented_attributes: ClassVar[tuple[str, ...]] = ("n_channels_",)
+    _module_name = "epicycle.nets.vision._u_shape.UShape"
 
     channels: int
     depth: int
@@ -71,12 +71,6 @@ class MapNet(NetEstimator):
         "input_tags.three_d_array": True,
         "target_tags.required": True,
     }
-
-    @staticmethod
-    def _build_module(architecture: Mapping[str, Any]) -> Any:
-        from epicycle.nets.vision._u_shape import UShape
-
-        return UShape(architecture)
 
     @abstractmethod
     def _check_targets(self, y: Any, images: list[np.ndarray]) -> list[Any]:
@@ -128,17 +122,14 @@ class MapNet(NetEstimator):
 
     def _maps(self, images: list[np.ndarray], function: Callable[[Any], Any] | None = None) -> list[np.ndarray]:
         """The outputs of the trained module, or a function of them, for each image."""
-        return self._maps_of(self.module_, images, function)
-
-    def _maps_of(
-        self, module: Any, images: list[np.ndarray], function: Callable[[Any], Any] | None = None
-    ) -> list[np.ndarray]:
         from epicycle.nets.vision._image_rows import map_outputs
 
-        return map_outputs(module, images, next(module.parameters()).device, function)
+        return map_outputs(self.module_, images, function)
 
     def _outputs(self, module: Any, rows: Any) -> Any:
-        return self._maps_of(module, [rows.images[i] for i in rows.numbers()])
+        from epicycle.nets.vision._image_rows import map_outputs
+
+        return map_outputs(module, [rows.images[i] for i in rows.numbers()])
 
     def _module_inputs(self, X: Any) -> tuple[Any, ...]:
         import torch

@@ -19,7 +19,7 @@ from epicycle.data._target import as_weight, check_labels
 from epicycle.nets.vision._boxes import average_precisions
 from epicycle.nets.vision._detections import Detections
 from epicycle.nets.vision._heat_maps import Boxes, decoded
-from epicycle.nets.vision._map_net import MAP_DEFAULTS, MAP_PARAMETERS, MapArguments, MapNet
+from epicycle.nets.vision._map_net import MAP_DEFAULTS, MapArguments, MapNet
 from epicycle.optim import Logistic, Loss
 from epicycle.stats._labels import codes, distinct
 
@@ -50,10 +50,6 @@ class ObjectDetector(MapNet):
     max_objects : int, default=100
         Most objects in an image.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-
     Examples
     --------
     >>> import numpy as np
@@ -70,12 +66,12 @@ class ObjectDetector(MapNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **MAP_PARAMETERS,
         "cell": Described("1, 2, 4, 8 or 16", lambda value: isinstance(value, int) and value in (1, 2, 4, 8, 16)),
         "threshold": Real(0, 1),
         "overlap": Real(0, 1),
         "max_objects": Integer(1),
     }
+    _documented_attributes: ClassVar[tuple[str, ...]] = ("classes_",)
     _card = MethodCard("nets", ("F3",), ("memory",), "none")
 
     cell: int

@@ -14,6 +14,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from epicycle.nets.training._torch import device_of
+
 #: (module, images, sign and column of the score of each image) -> (n, height, width)
 Explanation = Callable[[nn.Sequential, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -78,7 +80,7 @@ def explained(
     method: str, module: nn.Sequential, images: np.ndarray, classes: np.ndarray, n_outputs: int, batch_size: int
 ) -> np.ndarray:
     """Maps of shape (n, height, width) for the scores of these classes, by number."""
-    device = next(module.parameters()).device
+    device = device_of(module)
     found = []
     for i in range(0, len(images), batch_size):
         x = torch.from_numpy(np.array(images[i : i + batch_size])).to(device)

@@ -17,7 +17,7 @@ from epicycle.core._exceptions import DataError, DataTypeError
 from epicycle.core._parameters import AnyOf, Choice, Described, Domain, NoneOr
 from epicycle.core.estimator import MethodCard, stores_arguments
 from epicycle.data._target import as_weight, check_labels
-from epicycle.nets.vision._map_net import MAP_DEFAULTS, MAP_PARAMETERS, MapArguments, MapNet, stacked
+from epicycle.nets.vision._map_net import MAP_DEFAULTS, MapArguments, MapNet, stacked
 from epicycle.optim import Loss, Multinomial
 from epicycle.stats._labels import class_weights, codes, encode_array
 
@@ -63,7 +63,6 @@ class Segmenter(MapNet):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **MAP_PARAMETERS,
         "loss": Choice(*_LOSSES),
         "class_weight": NoneOr(AnyOf(Choice("balanced"), Described("a dict", lambda value: isinstance(value, dict)))),
         "ignore_label": Described("a label, or None", lambda value: value is None or np.isscalar(value)),

@@ -70,10 +70,7 @@ class ActorCritic(RolloutAgent):
     True
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RolloutAgent._parameters,
-        "critic": Choice("advantage", "td", "q"),
-    }
+    _parameters: ClassVar[Mapping[str, Domain]] = {"critic": Choice("advantage", "td", "q")}
     _columns = (*RolloutAgent._columns, "policy_loss", "value_loss", "entropy")
 
     @stores_arguments(learning_rate=1e-3, trace_decay=1.0, n_steps=8, **ROLLOUT_DEFAULTS)

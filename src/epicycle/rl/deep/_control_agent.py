@@ -37,12 +37,10 @@ class ControlAgent(ReplayAgent):
     """A policy network (actor) that climbs the values of two networks (critics), of which the smaller value counts."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **ReplayAgent._parameters,
         "target_rate": Real(0, 1, inclusive=(False, True)),
         "clip_gradient": NoneOr(Real(0, inclusive=False)),
     }
     _docs: ClassVar[dict[str, str]] = {
-        **ReplayAgent._docs,
         "target_rate": "target_rate : float, default={default}\n    Share by which the targets' weights move to those "
         "of the networks in each update.",
         "clip_gradient": "clip_gradient : float or None, default={default}\n    Largest norm of each gradient.",

@@ -74,7 +74,6 @@ class DQN(ReplayAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **ReplayAgent._parameters,
         "epsilon": SCHEDULE,
         "target_every": Integer(minimum=1),
         "double": Boolean(),

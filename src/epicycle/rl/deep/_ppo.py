@@ -62,7 +62,6 @@ class PPO(RolloutAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **RolloutAgent._parameters,
         "clip": SCHEDULE,
         "batch_size": Integer(minimum=2),
         "n_epochs": Integer(minimum=1),

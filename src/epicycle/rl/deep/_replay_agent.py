@@ -42,7 +42,6 @@ class ReplayAgent(DeepAgent):
     """Learns from steps that were made by earlier policies, in batches from a memory."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **DeepAgent._parameters,
         "buffer_size": Integer(minimum=2),
         "batch_size": Integer(minimum=1),
         "learning_starts": Integer(minimum=0),
@@ -51,7 +50,6 @@ class ReplayAgent(DeepAgent):
         "n_step": Integer(minimum=1),
     }
     _docs: ClassVar[dict[str, str]] = {
-        **DeepAgent._docs,
         "buffer_size": "buffer_size : int, default={default}\n    Steps that are kept, the last ones. A file has them "
         "only while a call of `learn` is not finished.",
         "batch_size": "batch_size : int, default={default}\n    Steps that are drawn for an update.",

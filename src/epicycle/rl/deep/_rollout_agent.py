@@ -45,7 +45,6 @@ class RolloutAgent(DeepAgent):
     """A policy network (actor) and a network of values (critic), with one optimiser."""
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **DeepAgent._parameters,
         "n_steps": Integer(minimum=1),
         "trace_decay": Real(0, 1),
         "entropy_weight": SCHEDULE,
@@ -55,7 +54,6 @@ class RolloutAgent(DeepAgent):
         "log_sd": Real(),
     }
     _docs: ClassVar[dict[str, str]] = {
-        **DeepAgent._docs,
         "n_steps": "n_steps : int, default={default}\n    Steps in each environment between updates. The steps of "
         "`learn` are rounded up to a multiple of the number of\n    environments.",
         "trace_decay": "trace_decay : float, default={default}\n    :math:`\\lambda` of the advantages: 0 trusts the "

@@ -62,7 +62,6 @@ class SAC(ControlAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **ControlAgent._parameters,
         "temperature": AnyOf(Choice("auto"), Real(0)),
         "target_entropy": NoneOr(Real()),
     }

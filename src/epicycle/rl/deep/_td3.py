@@ -63,7 +63,6 @@ class TD3(ControlAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **ControlAgent._parameters,
         "noise": SCHEDULE,
         "target_noise": Real(0),
         "target_cut": Real(0),

@@ -39,6 +39,8 @@ Array = np.ndarray
 class Imitator(Evaluates):
     """The base of agents that act by an `ActionModel`."""
 
+    _docs: ClassVar[dict[str, str]] = DOCS
+
     features: Callable[[Any], Any] | None
     random_state: Seed
     _model: ActionModel
@@ -132,7 +134,6 @@ class BehaviorCloning(Imitator, Saved):
     True
     """
 
-    _docs = DOCS
     _how_to_learn = "fit(episodes)"
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "features": NoneOr(CallableDomain()),

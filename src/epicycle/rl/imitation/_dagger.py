@@ -21,7 +21,7 @@ from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._agent import COLUMNS, Agent
 from epicycle.rl._evaluation import NO_PROOF
 from epicycle.rl._interaction import Interaction
-from epicycle.rl.imitation._action_model import DOCS, ActionModel, fitted_model, rows_of, takes_numbers
+from epicycle.rl.imitation._action_model import ActionModel, fitted_model, rows_of, takes_numbers
 from epicycle.rl.imitation._behavior_cloning import Imitator, disagreement
 
 Array = np.ndarray
@@ -76,7 +76,6 @@ class DAgger(Imitator, Agent):
     True
     """
 
-    _docs: ClassVar[dict[str, str]] = {**Agent._docs, **DOCS}
     _columns = (*COLUMNS, "disagreement")
     _parameters: ClassVar[Mapping[str, Domain]] = {
         "features": NoneOr(CallableDomain()),
@@ -116,9 +115,6 @@ class DAgger(Imitator, Agent):
         self._heard: list[tuple[Any, Array]] = []
         self._width, self._numbered = world.n_states or 0, world.n_actions is not None
         return world
-
-    def _begin(self, seed: int) -> None:
-        """The streams are those of episodes."""
 
     def _ask(self, observation: Any) -> Any:
         answer = self.expert.act(observation) if hasattr(self.expert, "act") else self.expert(observation)

@@ -86,9 +86,6 @@ class LinearAgent(Agent):
             raise DataError(f"env: got {world.n_actions} actions; expected {len(self.coef_)}, as in the first call")
         return world
 
-    def _begin(self, seed: int) -> None:
-        """The streams are those of episodes."""
-
     def _values(self, active: tuple[Array, Array | None]) -> Array:
         index, value = active
         chosen = self.coef_[:, index]
@@ -156,9 +153,6 @@ class LinearAgent(Agent):
     def _break_off(self) -> None:
         self._progress["made"] = getattr(self, "_made", self._progress["made"])
         self._progress["episode"] += 1
-
-    def _conclude(self, world: Interaction) -> None:
-        """Nothing is known of the process."""
 
     def action_values(self, observation: Any) -> Array:
         """Values of all actions in a state.

@@ -13,7 +13,7 @@ from epicycle.core.estimator import in_catalogue
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
-from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent
+from epicycle.rl.policy_search._policy_agent import PolicyAgent
 
 Array = np.ndarray
 
@@ -51,7 +51,6 @@ class CrossEntropyMethod(PolicyAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **PARAMETERS,
         "population": Integer(minimum=4),
         "elite": Real(0, 1, inclusive=False),
         "spread": Real(0, inclusive=False),

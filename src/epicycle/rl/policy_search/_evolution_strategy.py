@@ -19,7 +19,7 @@ from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._adam import climb, climbing_tables
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
-from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent
+from epicycle.rl.policy_search._policy_agent import PolicyAgent
 
 Array = np.ndarray
 
@@ -58,7 +58,6 @@ class EvolutionStrategy(PolicyAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **PARAMETERS,
         "pairs": Integer(minimum=1),
         "spread": Real(0, inclusive=False),
         "ranks": Boolean(),

@@ -28,7 +28,7 @@ from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
 from epicycle.rl.policy_search._pathwise import differentiable, pathwise_gradients
-from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent
+from epicycle.rl.policy_search._policy_agent import PolicyAgent
 
 Array = np.ndarray
 _POINTS = 10  # that are tried before an optimiser starts
@@ -78,7 +78,6 @@ class Pegasus(PolicyAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **PARAMETERS,
         "scenarios": Integer(minimum=1),
         "optimizer": AnyOf(Choice(*OPTIMIZERS), CallableDomain()),
         "spread": Real(0, inclusive=False),

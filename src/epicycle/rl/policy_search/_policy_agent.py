@@ -15,11 +15,6 @@ from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._linear_policy import LinearPolicy, linear_policy
 
 Array = np.ndarray
-PARAMETERS: Mapping[str, Domain] = {
-    "features": NoneOr(CallableDomain()),
-    "discount": Real(0, 1),
-    "random_state": SHARED_PARAMETERS["random_state"],
-}
 
 
 class PolicyAgent(Agent):
@@ -36,7 +31,11 @@ class PolicyAgent(Agent):
         "the logarithms of the standard deviations.",
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("coef_",)
-    _parameters: ClassVar[Mapping[str, Domain]] = PARAMETERS
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "features": NoneOr(CallableDomain()),
+        "discount": Real(0, 1),
+        "random_state": SHARED_PARAMETERS["random_state"],
+    }
     features: Callable[[Array], Any] | None
     discount: float
     _tables: dict[str, Array]
@@ -57,9 +56,6 @@ class PolicyAgent(Agent):
 
     def _new_tables(self, policy: LinearPolicy) -> dict[str, Array]:
         return {"theta": np.zeros(policy.size)}
-
-    def _begin(self, seed: int) -> None:
-        """The streams are those of episodes."""
 
     def _play(
         self, world: Interaction, theta: Array, most: int, deterministic: bool
@@ -84,9 +80,6 @@ class PolicyAgent(Agent):
         returns = returns_to_go(rewards, discount)
         row = [self._progress["made"] + made, rewards.sum(), len(rewards), returns[0], np.nan, np.nan]
         self._log.extend(np.array([row]))
-
-    def _conclude(self, world: Interaction) -> None:
-        """Nothing is known of the process."""
 
     def act(self, observation: Any, deterministic: bool = True) -> Any:
         """Action in a state.

@@ -22,7 +22,7 @@ from epicycle.rl._interaction import Interaction
 from epicycle.rl.policy_search._adam import climb, climbing_tables
 from epicycle.rl.policy_search._linear_policy import LinearPolicy
 from epicycle.rl.policy_search._pathwise import differentiable, pathwise_gradients
-from epicycle.rl.policy_search._policy_agent import PARAMETERS, PolicyAgent, returns_to_go
+from epicycle.rl.policy_search._policy_agent import PolicyAgent, returns_to_go
 
 Array = np.ndarray
 WEIGHTS = ("return", "reward_to_go", "baseline")
@@ -58,7 +58,6 @@ class Reinforce(PolicyAgent):
     """
 
     _parameters: ClassVar[Mapping[str, Domain]] = {
-        **PARAMETERS,
         "weight": Choice(*WEIGHTS),
         "batch_size": Integer(minimum=2),
         "learning_rate": Real(0, inclusive=False),

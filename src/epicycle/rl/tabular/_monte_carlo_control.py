@@ -27,6 +27,8 @@ class MonteCarloAgent(TableAgent):
         "visits": 'visits : {"first", "every"}, default={default}\n'
         "    Whether the return after the first visit of an episode counts, or those after all.",
     }
+    _parameters: ClassVar[Mapping[str, Domain]] = {"visits": Choice("first", "every")}
+
     visits: str
     off_policy: bool = False
 
@@ -65,8 +67,6 @@ class MonteCarloControl(MonteCarloAgent):
 
     Parameters
     ----------
-    visits : {"first", "every"}, default="first"
-        Whether the return after the first visit of an episode counts, or those after all.
     off_policy : bool, default=False
         Whether to learn the values of the greedy policy; always from every visit.
     learning_rate : float, LinearDecay, ExponentialDecay or VisitDecay, default=VisitDecay()
@@ -83,11 +83,7 @@ class MonteCarloControl(MonteCarloAgent):
     """
 
     _target: ClassVar[str] = "q_learning"
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **MonteCarloAgent._parameters,
-        "visits": Choice("first", "every"),
-        "off_policy": Boolean(),
-    }
+    _parameters: ClassVar[Mapping[str, Domain]] = {"off_policy": Boolean()}
 
     @stores_arguments(**{**TABLE_DEFAULTS, "learning_rate": VisitDecay()})
     def __init__(

@@ -35,7 +35,7 @@ class PlanningAgent(TableAgent):
     }
     _documented_attributes: ClassVar[tuple[str, ...]] = ("model_", "n_updates_")
     _target: ClassVar[str] = "q_learning"
-    _parameters: ClassVar[Mapping[str, Domain]] = {**TableAgent._parameters, "planning_steps": Integer(minimum=0)}
+    _parameters: ClassVar[Mapping[str, Domain]] = {"planning_steps": Integer(minimum=0)}
 
     planning_steps: int
     threshold: float = 0.0
@@ -161,7 +161,7 @@ class PrioritizedSweeping(PlanningAgent):
     -13.0
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {**PlanningAgent._parameters, "threshold": Real(0)}
+    _parameters: ClassVar[Mapping[str, Domain]] = {"threshold": Real(0)}
     _sweeping = True
     learning_rate = 1.0  # values take over their targets
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._parameters import ArrayLike, Boolean, Choice, Domain, Integer, NoneOr, Real
+from epicycle.core._exceptions import DataError
+from epicycle.core._parameters import ArrayLike, Boolean, Domain, NoneOr
 from epicycle.core.estimator import in_catalogue
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl._evaluation import state_number
@@ -17,7 +17,7 @@ from epicycle.rl.tabular._monte_carlo_control import MonteCarloAgent
 from epicycle.rl.tabular._table_agent import GIVEN_POLICY, TARGETS, TableAgent, TableArguments
 from epicycle.rl.tabular._table_certificate import error_of_values
 from epicycle.rl.tabular._table_world import TableWorld
-from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
+from epicycle.rl.tabular._td_control import TemporalDifferenceAgent
 
 Array = np.ndarray
 
@@ -26,6 +26,7 @@ class Prediction(TableAgent):
     """Values of states under a policy that does not change."""
 
     _target: ClassVar[str] = "state_values"
+    _parameters: ClassVar[Mapping[str, Domain]] = {"policy": NoneOr(ArrayLike())}
     _docs: ClassVar[dict[str, str]] = {
         "policy": "policy : array (S,) or (S, A), optional\n"
         "    Number of the action in each state, or probabilities of all actions; by default all that are available "
@@ -126,14 +127,7 @@ class TDPrediction(Prediction, TemporalDifferenceAgent):
     [0.2, 0.3, 0.5, 0.7, 0.8]
     """
 
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **TableAgent._parameters,
-        "policy": NoneOr(ArrayLike()),
-        "n_steps": Integer(minimum=1, maximum=100_000),
-        "trace_decay": Real(0, 1),
-        "trace": Choice(*TRACES),
-        "offline": Boolean(),
-    }
+    _parameters: ClassVar[Mapping[str, Domain]] = {"offline": Boolean()}
 
     @stores_arguments(learning_rate=0.1, discount=0.99, initial_value=0.0, random_state=None)
     def __init__(
@@ -147,13 +141,6 @@ class TDPrediction(Prediction, TemporalDifferenceAgent):
         **shared: Unpack[TableArguments],
     ) -> None: ...
 
-    def _settings(self) -> tuple[Any, ...]:
-        if self.n_steps > 1 and self.trace_decay > 0:
-            raise ParameterError(
-                f"TDPrediction: n_steps={self.n_steps} with trace_decay={self.trace_decay}; expected one of them alone"
-            )
-        return super()._settings()
-
 
 @in_catalogue("rl", "G9", certificate="error of the values")
 class MonteCarloPrediction(Prediction, MonteCarloAgent):
@@ -166,8 +153,6 @@ class MonteCarloPrediction(Prediction, MonteCarloAgent):
 
     Parameters
     ----------
-    visits : {"first", "every"}, default="first"
-        Whether the return after the first visit of an episode counts, or those after all.
     learning_rate : float, LinearDecay, ExponentialDecay or VisitDecay, default=VisitDecay()
         Share of the way to a return.
 
@@ -179,12 +164,6 @@ class MonteCarloPrediction(Prediction, MonteCarloAgent):
     >>> agent.values_[1:-1].round(1).tolist()
     [0.2, 0.3, 0.5, 0.7, 0.8]
     """
-
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **TableAgent._parameters,
-        "policy": NoneOr(ArrayLike()),
-        "visits": Choice("first", "every"),
-    }
 
     @stores_arguments(learning_rate=VisitDecay(), discount=0.99, initial_value=0.0, random_state=None)
     def __init__(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar, Unpack
 
 import numpy as np
 
-from epicycle.core._parameters import Choice, Domain, Real
 from epicycle.core.estimator import in_catalogue
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl.tabular._table_agent import TABLE_DEFAULTS, TableArguments
-from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
+from epicycle.rl.tabular._td_control import TemporalDifferenceAgent
 
 
 @in_catalogue("rl", "G9", certificate="loss of the greedy policy")
@@ -44,11 +42,6 @@ class QLearning(TemporalDifferenceAgent):
     """
 
     _target: ClassVar[str] = "q_learning"
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **TemporalDifferenceAgent._parameters,
-        "trace_decay": Real(0, 1),
-        "trace": Choice(*TRACES),
-    }
 
     @stores_arguments(**TABLE_DEFAULTS)
     def __init__(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
-from epicycle.core._exceptions import ParameterError
-from epicycle.core._parameters import Choice, Domain, Integer, Real
 from epicycle.core.estimator import in_catalogue
 from epicycle.core.estimator._estimator import stores_arguments
 from epicycle.rl.tabular._table_agent import TABLE_DEFAULTS, TableArguments
-from epicycle.rl.tabular._td_control import TRACES, TemporalDifferenceAgent
+from epicycle.rl.tabular._td_control import TemporalDifferenceAgent
 
 
 @in_catalogue("rl", "G9", certificate="loss of the greedy policy")
@@ -38,12 +35,6 @@ class SARSA(TemporalDifferenceAgent):
     """
 
     _target: ClassVar[str] = "sarsa"
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **TemporalDifferenceAgent._parameters,
-        "n_steps": Integer(minimum=1, maximum=100_000),
-        "trace_decay": Real(0, 1),
-        "trace": Choice(*TRACES),
-    }
 
     @stores_arguments(**TABLE_DEFAULTS)
     def __init__(
@@ -54,13 +45,6 @@ class SARSA(TemporalDifferenceAgent):
         trace: str = "replacing",
         **shared: Unpack[TableArguments],
     ) -> None: ...
-
-    def _settings(self) -> tuple[Any, ...]:
-        if self.n_steps > 1 and self.trace_decay > 0:
-            raise ParameterError(
-                f"SARSA: n_steps={self.n_steps} with trace_decay={self.trace_decay}; expected one of them alone"
-            )
-        return super()._settings()
 
 
 @in_catalogue("rl", "G9", certificate="loss of the greedy policy")
@@ -82,10 +66,6 @@ class ExpectedSARSA(TemporalDifferenceAgent):
     """
 
     _target: ClassVar[str] = "expected_sarsa"
-    _parameters: ClassVar[Mapping[str, Domain]] = {
-        **TemporalDifferenceAgent._parameters,
-        "n_steps": Integer(minimum=1, maximum=100_000),
-    }
 
     @stores_arguments(**TABLE_DEFAULTS)
     def __init__(

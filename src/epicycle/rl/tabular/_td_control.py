@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from epicycle._native import rl as native
+from epicycle.core._exceptions import ParameterError
+from epicycle.core._parameters import Choice, Domain, Integer, Real
+from epicycle.rl._interaction import Interaction
 from epicycle.rl.tabular._table_agent import TableAgent
+from epicycle.rl.tabular._table_world import TableWorld
 
 Array = np.ndarray
 TRACES = {"accumulating": 0, "replacing": 1, "dutch": 2}
@@ -25,10 +30,24 @@ class TemporalDifferenceAgent(TableAgent):
         "    What a visit does to a trace: set it to 1, add 1, or shrink it by the learning rate and add 1.",
     }
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "n_steps": Integer(minimum=1, maximum=100_000),
+        "trace_decay": Real(0, 1),
+        "trace": Choice(*TRACES),
+    }
+
     n_steps: int = 1
     trace_decay: float = 0.0
     trace: str = "replacing"
     offline: bool = False
+
+    def _enter(self, world: Interaction) -> TableWorld:
+        if self.n_steps > 1 and self.trace_decay > 0:
+            raise ParameterError(
+                f"{type(self).__name__}: n_steps={self.n_steps} with trace_decay={self.trace_decay}; expected one of "
+                "them alone"
+            )
+        return super()._enter(world)
 
     def _new_tables(self, n_states: int, n_actions: int) -> dict[str, Array]:
         tables = super()._new_tables(n_states, n_actions)

@@ -13,26 +13,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import DataError, ParameterError
-from epicycle.core._history import History
-from epicycle.core._parameters import SHARED_PARAMETERS, Choice, InstanceOf, Integer, Real, check_parameter
+from epicycle.core._parameters import SHARED_PARAMETERS, Choice, Domain, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import in_catalogue
-from epicycle.nets.training._options import NET_PARAMETERS
-from epicycle.nets.training._torch import device_or_cpu, require_torch
+from epicycle.nets.training._torch import require_torch
 from epicycle.search.alpha_zero._network_player import NetworkPlayer, match_of, progress
 from epicycle.search.alpha_zero._parallel_games import SearchSettings
 from epicycle.search.alpha_zero._policy_games import Policy, PolicyGame, play_by_policies, replayed
 from epicycle.search.alpha_zero._updates import fit
 from epicycle.search.games._game import Game
-from epicycle.search.games._saved_games import restored_game, saved_game
 from epicycle.search.trees._mcts import Evaluator
 from epicycle.search.trees._play_match import MatchResult
 
@@ -43,26 +39,6 @@ Array = np.ndarray
 _POOL_EVERY = 5  # rounds after which the policy joins its opponents
 _HELD_OUT = 10  # one game in so many is not learnt from
 _POLICIES = ("cloned", "reinforced")
-_COLUMNS = ("stage", "loss", "agreement", "score", "value_error", "seconds")
-_DOMAINS = {
-    "game": InstanceOf(Game),
-    "channels": Integer(minimum=1),
-    "blocks": Integer(minimum=0),
-    "clone_steps": Integer(minimum=1),
-    "rounds": Integer(minimum=0),
-    "round_games": Integer(minimum=2),
-    "round_rate": Real(0, inclusive=False),
-    "value_games": Integer(minimum=_HELD_OUT),
-    "value_steps": Integer(minimum=1),
-    "batch_size": Integer(minimum=2),
-    "learning_rate": Real(0, inclusive=False),
-    "weight_decay": Real(0),
-    "simulations": Integer(minimum=2),
-    "exploration": Real(0, inclusive=False),
-    "playout_share": Real(0, 1),
-    "device": NET_PARAMETERS["device"],
-    "random_state": SHARED_PARAMETERS["random_state"],
-}
 
 
 @in_catalogue("search", "G12", certificate="none")
@@ -76,8 +52,6 @@ class AlphaGo(NetworkPlayer):
 
     Parameters
     ----------
-    game : Game
-        Rules, with `encode`.
     channels, blocks : int, default=32, 2
         Width of the networks, and their number of residual blocks.
     clone_steps : int, default=300
@@ -90,12 +64,6 @@ class AlphaGo(NetworkPlayer):
         Games of the reinforced policy against itself for the value network, and updates of that.
     batch_size : int, default=128
         Positions in an update of the cloned policy and of the value network.
-    learning_rate, weight_decay : float, default=2e-3, 1e-4
-        Of AdamW.
-    simulations : int, default=64
-        Simulations of each search.
-    exploration : float, default=1.5
-        The constant of PUCT.
     playout_share : float, default=0.5
         Weight of a random playout beside the value of the network.
     device : str, default='cpu'
@@ -124,6 +92,18 @@ class AlphaGo(NetworkPlayer):
     2
     """
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **NetworkPlayer._parameters,
+        "clone_steps": Integer(minimum=1),
+        "rounds": Integer(minimum=0),
+        "round_games": Integer(minimum=2),
+        "round_rate": Real(0, inclusive=False),
+        "value_games": Integer(minimum=_HELD_OUT),
+        "value_steps": Integer(minimum=1),
+    }
+    _columns = ("stage", "loss", "agreement", "score", "value_error", "seconds")
+    _no_proof = "games prove nothing"
+
     def __init__(
         self,
         game: Game,
@@ -145,26 +125,14 @@ class AlphaGo(NetworkPlayer):
         device: str = "cpu",
         random_state: Seed = None,
     ) -> None:
-        given = locals()
-        for name, domain in _DOMAINS.items():
-            check_parameter("AlphaGo", name, given[name], domain)
-            setattr(self, name, given[name])
-        self._rows: list[tuple[float, ...]] = []
-        self.n_iter_ = 0
+        self._store(locals())
 
-    channels: int
-    blocks: int
     clone_steps: int
     rounds: int
     round_games: int
     round_rate: float
     value_games: int
     value_steps: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float
-    device: str
-    random_state: Seed
     _nets: dict[str, Network]
     _pool: list[dict[str, Array]]
 
@@ -198,8 +166,6 @@ class AlphaGo(NetworkPlayer):
             Moves at the start of each game that the expert did not choose.
         checkpoint : str or path, optional
             File to which the learner is written after each part; ``ep.load(file).learn(...)`` goes on from there.
-        verbose : int, default=0
-            1 shows progress when learning takes more than about two seconds.
         """
         owner = "AlphaGo.learn"
         check_parameter(owner, "opening_moves", opening_moves, Integer(minimum=0))
@@ -255,21 +221,9 @@ class AlphaGo(NetworkPlayer):
     def _begin(self) -> None:
         require_torch("AlphaGo")
         self._seed = seed_of(self.random_state)
-        planes = np.asarray(self.game.encode(self.game.initial_state())).shape
-        shape = {
-            "planes": tuple(int(n) for n in planes),
-            "n_actions": int(self.game.n_actions),
-            "channels": int(self.channels),
-            "blocks": int(self.blocks),
-        }
-        from epicycle.search.alpha_zero._policy_value_net import Network
-
         rates = {"cloned": self.learning_rate, "reinforced": self.round_rate, "value": self.learning_rate}
-        self._nets = {
-            name: Network(shape, self._seed, float(rate), float(self.weight_decay), self.device)
-            for name, rate in rates.items()
-        }
-        self._earlier = Network(shape, self._seed, 1.0, 0.0, self.device)  # an opponent, which does not learn
+        self._nets = {name: self._network(rate, self.weight_decay) for name, rate in rates.items()}
+        self._earlier = self._network(1.0, 0.0)  # an opponent, which does not learn
         self._pool = []
 
     def _clone(self, expert: list[PolicyGame]) -> tuple[float, ...]:
@@ -317,11 +271,6 @@ class AlphaGo(NetworkPlayer):
         _, loss = fit(net, self.game, data, self.value_steps, self.batch_size, stream(self._seed, "values"))
         _, v = net.evaluate(planes[held], np.ones((int(held.sum()), self.game.n_actions), dtype=bool))
         return 2.0, loss, math.nan, math.nan, float(np.mean((z[held] - v) ** 2))
-
-    def _conclude(self) -> None:
-        self.history_ = History(**dict(zip(_COLUMNS, np.array(self._rows).T, strict=True)))
-        meaning = "games prove nothing; play_match measures the strength"
-        self.certificate_ = Certificate("none", math.nan, 0.0, meaning)
 
     # ------------------------------------------------------------------------------------------- players
 
@@ -388,32 +337,21 @@ class AlphaGo(NetworkPlayer):
 
     # ------------------------------------------------------------------------------------------- files
 
-    def __epi_state__(self) -> dict[str, Any]:
-        self._check_learnt()
+    def _learnt(self) -> dict[str, Any]:
         return {
-            "game": saved_game("AlphaGo", self.game),
-            "parameters": {key: getattr(self, key) for key in _DOMAINS if key not in ("game", "random_state")},
-            "seed": self._seed,
-            "rows": np.array(self._rows),
             "nets": {name: net.weights() for name, net in self._nets.items()},
             "optimizer": self._nets["reinforced"].memory(),
             # Opponents are needed while the policy learns.
             "pool": self._pool if self.n_iter_ <= self.rounds else [],
         }
 
-    def __epi_restore__(self, state: dict[str, Any]) -> None:
-        self.__init__(restored_game(state["game"]), random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
-        self.device = device_or_cpu(self.device)
-        self._begin()
+    def _restore_learnt(self, state: dict[str, Any]) -> None:
         if set(state["nets"]) != set(self._nets):
             raise ParameterError(f"nets: got {sorted(state['nets'])}; expected {sorted(self._nets)}")
         for name, weights in state["nets"].items():
             self._nets[name].load(weights)
         self._nets["reinforced"].remember(state["optimizer"])
         self._pool = list(state["pool"])
-        self._rows = [tuple(float(x) for x in row) for row in state["rows"]]
-        self.n_iter_ = len(self._rows)
-        self._conclude()
 
 
 def _policy_of(net: Network) -> Policy:

@@ -12,52 +12,24 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from epicycle.core._certificate import Certificate
-from epicycle.core._history import History
-from epicycle.core._parameters import SHARED_PARAMETERS, InstanceOf, Integer, Real, check_parameter
+from epicycle.core._parameters import SHARED_PARAMETERS, Domain, Integer, Real, check_parameter
 from epicycle.core._random import Seed, seed_of, stream
 from epicycle.core.estimator import in_catalogue
-from epicycle.nets.training._options import NET_PARAMETERS
-from epicycle.nets.training._torch import device_or_cpu, require_torch
+from epicycle.nets.training._torch import require_torch
 from epicycle.search.alpha_zero._network_player import NetworkPlayer, progress
 from epicycle.search.alpha_zero._parallel_games import SearchSettings, play_games
 from epicycle.search.alpha_zero._updates import fit, positions
 from epicycle.search.games._game import Game
-from epicycle.search.games._saved_games import restored_game, saved_game
 from epicycle.search.trees._mcts import Evaluator
 from epicycle.search.trees._play_match import elo_difference
 
-if TYPE_CHECKING:
-    from epicycle.search.alpha_zero._policy_value_net import Network
-
 Array = np.ndarray
-_DOMAINS = {
-    "game": InstanceOf(Game),
-    "channels": Integer(minimum=1),
-    "blocks": Integer(minimum=0),
-    "simulations": Integer(minimum=2),
-    "exploration": Real(0, inclusive=False),
-    "noise": Real(0, inclusive=False),
-    "noise_share": Real(0, 1),
-    "temperature_moves": Integer(minimum=0),
-    "games": Integer(minimum=1),
-    "steps": Integer(minimum=1),
-    "batch_size": Integer(minimum=2),
-    "buffer_size": Integer(minimum=2),
-    "learning_rate": Real(0, inclusive=False),
-    "weight_decay": Real(0),
-    "playout_share": Real(0, 1),
-    "gate": Real(0, 1),
-    "gate_games": Integer(minimum=0),
-    "device": NET_PARAMETERS["device"],
-    "random_state": SHARED_PARAMETERS["random_state"],
-}
-_COLUMNS = ("policy_loss", "value_loss", "moves", "gate_score", "accepted", "elo", "positions", "seconds")
 
 
 @in_catalogue("search", "G12", certificate="none")
@@ -70,14 +42,8 @@ class AlphaZero(NetworkPlayer):
 
     Parameters
     ----------
-    game : Game
-        Rules, with `encode`.
     channels, blocks : int, default=32, 2
         Width of the network, and its number of residual blocks.
-    simulations : int, default=64
-        Simulations of each search.
-    exploration : float, default=1.5
-        The constant of PUCT.
     noise, noise_share : float, default=1.0, 0.25
         Parameter of the Dirichlet noise at the root, and its share of the prior; not in `act`.
     temperature_moves : int, default=8
@@ -88,8 +54,6 @@ class AlphaZero(NetworkPlayer):
         Updates of an iteration, and positions in each.
     buffer_size : int, default=20_000
         Positions that are kept, the most recent ones.
-    learning_rate, weight_decay : float, default=2e-3, 1e-4
-        Of AdamW.
     playout_share : float, default=0
         Weight of a random playout beside the value of the network, as in AlphaGo.
     gate : float, default=0.5
@@ -119,6 +83,20 @@ class AlphaZero(NetworkPlayer):
     2
     """
 
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        **NetworkPlayer._parameters,
+        "noise": Real(0, inclusive=False),
+        "noise_share": Real(0, 1),
+        "temperature_moves": Integer(minimum=0),
+        "games": Integer(minimum=1),
+        "steps": Integer(minimum=1),
+        "buffer_size": Integer(minimum=2),
+        "gate": Real(0, 1),
+        "gate_games": Integer(minimum=0),
+    }
+    _columns = ("policy_loss", "value_loss", "moves", "gate_score", "accepted", "elo", "positions", "seconds")
+    _no_proof = "self-play proves nothing"
+
     def __init__(
         self,
         game: Game,
@@ -142,16 +120,16 @@ class AlphaZero(NetworkPlayer):
         device: str = "cpu",
         random_state: Seed = None,
     ) -> None:
-        self.game, self.channels, self.blocks = game, channels, blocks
-        self.simulations, self.exploration, self.noise, self.noise_share = simulations, exploration, noise, noise_share
-        self.temperature_moves, self.games, self.steps, self.batch_size = temperature_moves, games, steps, batch_size
-        self.buffer_size, self.learning_rate, self.weight_decay = buffer_size, learning_rate, weight_decay
-        self.playout_share, self.gate, self.gate_games = playout_share, gate, gate_games
-        self.device, self.random_state = device, random_state
-        for name, domain in _DOMAINS.items():
-            check_parameter("AlphaZero", name, getattr(self, name), domain)
-        self._rows: list[tuple[float, ...]] = []
-        self.n_iter_ = 0
+        self._store(locals())
+
+    noise: float
+    noise_share: float
+    temperature_moves: int
+    games: int
+    steps: int
+    buffer_size: int
+    gate: float
+    gate_games: int
 
     def __repr__(self) -> str:
         return f"AlphaZero({self.game!r}, {self.n_iter_} iterations)"
@@ -171,8 +149,6 @@ class AlphaZero(NetworkPlayer):
             Number of iterations.
         checkpoint : str or path, optional
             File to which the learner is written after each iteration; ``ep.load(file).learn(...)`` goes on from there.
-        verbose : int, default=0
-            1 shows progress when learning takes more than about two seconds.
         """
         check_parameter("AlphaZero.learn", "iterations", iterations, Integer(minimum=1))
         check_parameter("AlphaZero.learn", "verbose", verbose, SHARED_PARAMETERS["verbose"])
@@ -190,24 +166,12 @@ class AlphaZero(NetworkPlayer):
             return
         require_torch("AlphaZero")
         self._seed = seed_of(self.random_state)
-        planes = np.asarray(self.game.encode(self.game.initial_state())).shape
-        self._shape = {
-            "planes": tuple(int(n) for n in planes),
-            "n_actions": int(self.game.n_actions),
-            "channels": int(self.channels),
-            "blocks": int(self.blocks),
-        }
-        self._best, self._candidate = self._network(), self._network()
+        self._best, self._candidate = (self._network(self.learning_rate, self.weight_decay) for _ in range(2))
         self._buffer: tuple[Array, Array, Array] = (
-            np.empty((0, *planes), np.float32),
+            np.empty((0, *self._planes()), np.float32),
             np.empty((0, self.game.n_actions), np.float32),
             np.empty(0, np.float32),
         )
-
-    def _network(self) -> Network:
-        from epicycle.search.alpha_zero._policy_value_net import Network
-
-        return Network(self._shape, self._seed, float(self.learning_rate), float(self.weight_decay), self.device)
 
     def _iterate(self) -> None:
         began = perf_counter()
@@ -261,20 +225,10 @@ class AlphaZero(NetworkPlayer):
         new, old = self._candidate.evaluate, self._best.evaluate
         return self._games_in_turn(new, old, self.gate_games, self._settings(arena=True), ("gate", number)).score
 
-    def _conclude(self) -> None:
-        self.history_ = History(**dict(zip(_COLUMNS, np.array(self._rows).T, strict=True)))
-        meaning = "self-play proves nothing; play_match measures the strength"
-        self.certificate_ = Certificate("none", math.nan, 0.0, meaning)
-
     # ------------------------------------------------------------------------------------------- files
 
-    def __epi_state__(self) -> dict[str, Any]:
-        self._check_learnt()
+    def _learnt(self) -> dict[str, Any]:
         return {
-            "game": saved_game("AlphaZero", self.game),
-            "parameters": {key: getattr(self, key) for key in _DOMAINS if key not in ("game", "random_state")},
-            "seed": self._seed,
-            "rows": np.array(self._rows),
             # Planes of these games are zeros and ones.
             "buffer": [np.packbits(self._buffer[0] > 0), *self._buffer[1:]],
             "best": self._best.weights(),
@@ -282,10 +236,7 @@ class AlphaZero(NetworkPlayer):
             "optimizer": self._candidate.memory(),
         }
 
-    def __epi_restore__(self, state: dict[str, Any]) -> None:
-        self.__init__(restored_game(state["game"]), random_state=state["seed"], **state["parameters"])  # type: ignore[misc]
-        self.device = device_or_cpu(self.device)
-        self._begin()
+    def _restore_learnt(self, state: dict[str, Any]) -> None:
         self._best.load(state["best"])
         self._candidate.load(state["candidate"])
         self._candidate.remember(state["optimizer"])
@@ -293,6 +244,3 @@ class AlphaZero(NetworkPlayer):
         shape = (len(results), *np.shape(self._buffer[0])[1:])
         planes = np.unpackbits(bits, count=math.prod(shape)).reshape(shape).astype(np.float32)
         self._buffer = planes, policies, results
-        self._rows = [tuple(float(x) for x in row) for row in state["rows"]]
-        self.n_iter_ = len(self._rows)
-        self._conclude()

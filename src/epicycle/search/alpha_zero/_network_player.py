@@ -4,38 +4,114 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from epicycle.core._certificate import Certificate
 from epicycle.core._exceptions import NotFittedError, ParameterError
 from epicycle.core._history import History
-from epicycle.core._parameters import Integer, check_parameter
-from epicycle.core._saved import Saved
+from epicycle.core._parameters import SHARED_PARAMETERS, Domain, InstanceOf, Integer, Real, check_parameter
+from epicycle.core._random import Seed
+from epicycle.core._saved import Saved, attributes_of
 from epicycle.core.estimator._progress import ProgressLine
+from epicycle.nets.training._options import NET_PARAMETERS
+from epicycle.nets.training._torch import device_or_cpu
 from epicycle.search.alpha_zero._parallel_games import Player, Playouts, SearchSettings, play_games
 from epicycle.search.games._game import Game
+from epicycle.search.games._saved_games import restored_game, saved_game
 from epicycle.search.trees._mcts import MCTS, Evaluator, MCTSResult
 from epicycle.search.trees._play_match import MatchResult
+
+if TYPE_CHECKING:
+    from epicycle.search.alpha_zero._policy_value_net import Network
 
 Array = np.ndarray
 
 
 class NetworkPlayer(Saved, ABC):
-    """A player by searches with the priors and values of networks (`_evaluator`)."""
+    """A player by searches with the priors and values of networks (`_evaluator`).
+
+    A subclass names the domains of its own arguments in `_parameters` and begins in `_begin`. All that it learns is in
+    `_rows`, of which each is a row of the history, and in what `_learnt` returns.
+    """
+
+    _parameters: ClassVar[Mapping[str, Domain]] = {
+        "game": InstanceOf(Game),
+        "channels": Integer(minimum=1),
+        "blocks": Integer(minimum=0),
+        "batch_size": Integer(minimum=2),
+        "learning_rate": Real(0, inclusive=False),
+        "weight_decay": Real(0),
+        "simulations": Integer(minimum=2),
+        "exploration": Real(0, inclusive=False),
+        "playout_share": Real(0, 1),
+        "device": NET_PARAMETERS["device"],
+        "random_state": SHARED_PARAMETERS["random_state"],
+    }
+    _docs: ClassVar[dict[str, str]] = {
+        "game": "game : Game\n    Rules, with `encode`.",
+        "learning_rate": "learning_rate, weight_decay : float, default=2e-3, 1e-4\n    Of AdamW.",
+        "simulations": "simulations : int, default={default}\n    Simulations of each search.",
+        "exploration": "exploration : float, default={default}\n    The constant of PUCT.",
+        "learn_verbose": "verbose : int, default=0\n"
+        "    1 shows progress when learning takes more than about two seconds.",
+    }
+    _columns: ClassVar[tuple[str, ...]]
+    _no_proof: ClassVar[str]
 
     game: Game
+    channels: int
+    blocks: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
     simulations: int
     exploration: float
     playout_share: float
+    device: str
+    random_state: Seed
     n_iter_: int
     history_: History
     certificate_: Certificate
+    _rows: list[tuple[float, ...]]
     _seed: int
+
+    def _store(self, given: Mapping[str, Any]) -> None:
+        """Check the arguments of the constructor, and keep them."""
+        for name in self._arguments:
+            check_parameter(type(self).__name__, name, given[name], self._parameters[name])
+            setattr(self, name, given[name])
+        self._rows = []
+        self.n_iter_ = 0
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Make the networks, before anything is learnt or read from a file."""
+
+    def _network(self, learning_rate: float, weight_decay: float) -> Network:
+        """A new network for the board of the game."""
+        from epicycle.search.alpha_zero._policy_value_net import Network
+
+        shape = {
+            "planes": tuple(int(n) for n in self._planes()),
+            "n_actions": int(self.game.n_actions),
+            "channels": int(self.channels),
+            "blocks": int(self.blocks),
+        }
+        return Network(shape, self._seed, float(learning_rate), float(weight_decay), self.device)
+
+    def _planes(self) -> tuple[int, ...]:
+        """Shape of a position for the network."""
+        return np.asarray(self.game.encode(self.game.initial_state())).shape
+
+    def _conclude(self) -> None:
+        self.history_ = History(**dict(zip(self._columns, np.array(self._rows).T, strict=True)))
+        meaning = f"{self._no_proof}; play_match measures the strength"
+        self.certificate_ = Certificate("none", math.nan, 0.0, meaning)
 
     @property
     @abstractmethod
@@ -164,6 +240,37 @@ class NetworkPlayer(Saved, ABC):
     def _check_learnt(self) -> None:
         if self.n_iter_ == 0:
             raise NotFittedError(f"{type(self).__name__} has not learnt yet; call learn")
+
+    # ------------------------------------------------------------------------------------------- files
+
+    @abstractmethod
+    def _learnt(self) -> dict[str, Any]:
+        """What a file keeps beside the arguments and the history."""
+
+    @abstractmethod
+    def _restore_learnt(self, state: dict[str, Any]) -> None:
+        """Take what `_learnt` gave."""
+
+    def __epi_state__(self) -> dict[str, Any]:
+        self._check_learnt()
+        kept = [name for name in self._arguments if name not in ("game", "random_state")]
+        return {
+            "game": saved_game(type(self).__name__, self.game),
+            "parameters": attributes_of(self, tuple(kept)),
+            "seed": self._seed,
+            "rows": np.array(self._rows),
+            **self._learnt(),
+        }
+
+    def __epi_restore__(self, state: dict[str, Any]) -> None:
+        given = {**state["parameters"], "game": restored_game(state["game"]), "random_state": state["seed"]}
+        self.__init__(**given)  # type: ignore[misc]  # an object that was only allocated
+        self.device = device_or_cpu(self.device)
+        self._begin()
+        self._restore_learnt(state)
+        self._rows = [tuple(float(x) for x in row) for row in state["rows"]]
+        self.n_iter_ = len(self._rows)
+        self._conclude()
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Playouts:
 
 
 Player: TypeAlias = Evaluator | Playouts
+P = TypeVar("P")
 
 
 @dataclass
@@ -66,27 +67,35 @@ def play_games(
     states = [game.initial_state() for _ in pairs]
     records = [Record() for _ in pairs]
     randoms = [stream(seed, *keys, "game", i) for i in range(len(pairs))]
+    for player, numbers in turns(game, states, pairs):
+        forest = Forest(game, [states[i] for i in numbers], [int(randoms[i].integers(2**62)) for i in numbers])
+        _grow(forest, player, settings, [randoms[i] for i in numbers])
+        for i, found in zip(numbers, forest.statistics(), strict=True):
+            record = records[i]
+            move, policy = _choose(found, game.n_actions, settings, len(record.moves), randoms[i])
+            record.planes.append(np.asarray(game.encode(states[i]), dtype=np.float32))
+            record.policies.append(policy)
+            record.players.append(game.player(states[i]))
+            record.moves.append(move)
+            states[i] = game.apply(states[i], move)
+            if game.is_over(states[i]):
+                record.result = game.result(states[i])
+    return records
+
+
+def turns(game: Game, states: Sequence[Any], pairs: Sequence[tuple[P, P]]) -> Iterator[tuple[P, list[int]]]:
+    """Who moves next, and in which games, until all are over: a player moves in all games where it is the turn at once.
+
+    Whoever asks for them makes the moves in `states`.
+    """
     running = list(range(len(pairs)))
     while running:
-        movers = {i: game.player(states[i]) for i in running}
-        by_player: dict[int, list[int]] = {}
+        by_player: dict[int, tuple[P, list[int]]] = {}
         for i in running:
-            by_player.setdefault(id(pairs[i][movers[i]]), []).append(i)
-        for numbers in by_player.values():
-            forest = Forest(game, [states[i] for i in numbers], [int(randoms[i].integers(2**62)) for i in numbers])
-            _grow(forest, pairs[numbers[0]][movers[numbers[0]]], settings, [randoms[i] for i in numbers])
-            for i, found in zip(numbers, forest.statistics(), strict=True):
-                record = records[i]
-                move, policy = _choose(found, game.n_actions, settings, len(record.moves), randoms[i])
-                record.planes.append(np.asarray(game.encode(states[i]), dtype=np.float32))
-                record.policies.append(policy)
-                record.players.append(movers[i])
-                record.moves.append(move)
-                states[i] = game.apply(states[i], move)
-                if game.is_over(states[i]):
-                    record.result = game.result(states[i])
+            player = pairs[i][game.player(states[i])]
+            by_player.setdefault(id(player), (player, []))[1].append(i)
+        yield from by_player.values()
         running = [i for i in running if not game.is_over(states[i])]
-    return records
 
 
 def _grow(forest: Forest, player: Player, settings: SearchSettings, randoms: list[Any]) -> None:

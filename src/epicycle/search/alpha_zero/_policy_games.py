@@ -10,6 +10,7 @@ import numpy as np
 
 from epicycle.core._exceptions import DataError
 from epicycle.core._random import stream
+from epicycle.search.alpha_zero._parallel_games import turns
 from epicycle.search.games._game import Game
 
 Array = np.ndarray
@@ -41,22 +42,16 @@ def play_by_policies(
     states = [game.initial_state() for _ in pairs]
     played = [PolicyGame() for _ in pairs]
     randoms = [stream(seed, *keys, "game", i) for i in range(len(pairs))]
-    running = list(range(len(pairs)))
-    while running:
-        by_policy: dict[int, list[int]] = {}
-        for i in running:
+    for policy, numbers in turns(game, states, pairs):
+        for i in numbers:
             played[i].note(game, states[i])
-            by_policy.setdefault(id(pairs[i][game.player(states[i])]), []).append(i)
-        for numbers in by_policy.values():
-            policy = pairs[numbers[0]][played[numbers[0]].players[-1]]
-            planes, legal = (np.stack([getattr(played[i], name)[-1] for i in numbers]) for name in ("planes", "legal"))
-            for i, p in zip(numbers, policy(planes, legal).astype(np.float64), strict=True):
-                move = int(randoms[i].choice(len(p), p=p / p.sum()))
-                played[i].moves.append(move)
-                states[i] = game.apply(states[i], move)
-                if game.is_over(states[i]):
-                    played[i].result = game.result(states[i])
-        running = [i for i in running if not game.is_over(states[i])]
+        planes, legal = (np.stack([getattr(played[i], name)[-1] for i in numbers]) for name in ("planes", "legal"))
+        for i, p in zip(numbers, policy(planes, legal).astype(np.float64), strict=True):
+            move = int(randoms[i].choice(len(p), p=p / p.sum()))
+            played[i].moves.append(move)
+            states[i] = game.apply(states[i], move)
+            if game.is_over(states[i]):
+                played[i].result = game.result(states[i])
     return played
 
 
