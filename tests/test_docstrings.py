@@ -32,7 +32,9 @@ def test_public_classes_and_functions_have_docstrings():
     assert [name for name, value in public.items() if not (value.__doc__ or "").strip()] == []
 
 
-PACKAGES = tuple(sorted(path.name for path in Path(epicycle.__path__[0]).iterdir() if (path / "__init__.py").is_file()))
+PACKAGES = tuple(
+    sorted(path.name for path in Path(epicycle.__file__).parent.iterdir() if (path / "__init__.py").is_file())
+)
 BEGINNING = re.compile(r"(What|Where|How)\b")
 NOT_OF_THE_FIELD = re.compile(r"(?<![\w\"])(watched|arena|race|teller|doctor|judged?|smells)(?![\w\"])", re.IGNORECASE)
 #: Where one of these words is a term: matches of AlphaZero against its former self are played in an arena.

@@ -197,7 +197,7 @@ def _imports(members: Sequence[Member]) -> str:
 
 
 def _model_of(members: Sequence[Member]) -> tuple[str, str]:
-    """What comes before the model, and the model as an expression; members share the kinds of the columns."""
+    """Lines before the model, and the model as an expression; members share the kinds of the columns."""
     kinds = members[0].kinds
     if len(members) == 1:
         listed = "".join(f"        {name!r}: {kind!r},\n" for name, kind in kinds.items())

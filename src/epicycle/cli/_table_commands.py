@@ -56,7 +56,7 @@ def run_table_command(
 
 
 def progress_of(as_json: bool) -> Any:
-    """Where progress is told: nowhere beside JSON."""
+    """The stream on which progress is shown; none beside JSON."""
     return False if as_json else partial(print, flush=True)
 
 

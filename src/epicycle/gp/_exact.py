@@ -77,7 +77,7 @@ def best_mean(SY: np.ndarray, SH: np.ndarray, H: np.ndarray) -> Solved:
 
 
 class RegressionLikelihood:
-    """What likelihoods of regression share: the meaning of theta, the observations and a basis of their mean.
+    """Shared by likelihoods of regression: the meaning of theta, the observations and a basis of their mean.
 
     Parameters
     ----------

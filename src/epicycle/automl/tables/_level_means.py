@@ -98,7 +98,7 @@ class LevelMeans(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return pair_factors(codes[a], codes[b], targets[:, 0], weight, (sizes[a], sizes[b]))
 
     def _of_pairs(self, factors: PairFactors | None, codes: list[np.ndarray], mean: float) -> np.ndarray:
-        """What the factors say of rows; the mean where too few of the other rows have both levels."""
+        """Predictions of rows by the factors; the mean where too few of the other rows have both levels."""
         if factors is None or self._pair is None:
             return np.full(len(codes[0]), mean)
         a, b = self._pair

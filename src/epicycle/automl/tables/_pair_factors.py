@@ -22,7 +22,7 @@ _LEAST_PAIRS = 1_000
 
 @dataclass(frozen=True)
 class PairFactors:
-    """What is known of each level; the last row is that of levels which are missing or new.
+    """Facts about each level; the last row is that of levels which are missing or new.
 
     rows, columns : arrays of shape (n_levels + 1, n_factors + 1)
         Factors and bias of the levels of the two columns.

@@ -124,7 +124,7 @@ def arguments_of(function: Any, name: str) -> tuple[str, ...]:
 
 
 def named_values(name: str, given: Any) -> dict[str, Any]:
-    """What is given for each of some variables."""
+    """Values that are given for each of some variables."""
     if not isinstance(given, Mapping):
         raise ParameterTypeError(f"{name}={given!r:.80}; expected a dict from variables to values")
     return dict(given)

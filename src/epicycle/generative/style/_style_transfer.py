@@ -272,7 +272,7 @@ class StyleTransfer(Saved):
         return np.asarray(found[:, :, 0] if self.n_channels_ == 1 else found)
 
     def style_distance(self, X: Any) -> np.ndarray:
-        r"""How far images are from the style: :math:`1/L \sum_l \|G_l - S_l\|^2 / \|S_l\|^2` of each.
+        r"""Distances of images from the style: :math:`1/L \sum_l \|G_l - S_l\|^2 / \|S_l\|^2` of each.
 
         Parameters
         ----------

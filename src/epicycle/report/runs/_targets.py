@@ -31,7 +31,7 @@ def _beats(row: dict[str, Any]) -> bool | None:
 
 
 def headline(record: dict[str, Any]) -> list[Html]:
-    """How many targets are predicted better than by a constant, and the first score of all together."""
+    """The number of targets that are predicted better than by a constant, and the first score of all together."""
     rows, found = _runs(record), targets_of(record)
     what = f"labels of {text(found['labels'], 60)}" if found.get("labels") else "targets"
     better = [row for row in rows if _beats(row)]

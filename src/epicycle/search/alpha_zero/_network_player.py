@@ -245,7 +245,7 @@ class NetworkPlayer(Saved, ABC):
 
     @abstractmethod
     def _learnt(self) -> dict[str, Any]:
-        """What a file keeps beside the arguments and the history."""
+        """Entries of a file beside the arguments and the history."""
 
     @abstractmethod
     def _restore_learnt(self, state: dict[str, Any]) -> None:
@@ -275,7 +275,7 @@ class NetworkPlayer(Saved, ABC):
 
 @contextmanager
 def progress(name: str, total: int, verbose: int) -> Iterator[Callable[[int, str], None]]:
-    """What is called with the number of finished parts and a note; it shows them where `verbose` asks for it."""
+    """A function of the number of finished parts and a note, which shows them where `verbose` asks for it."""
     line = ProgressLine(name, total) if verbose else None
 
     def show(done: int, note: str) -> None:
