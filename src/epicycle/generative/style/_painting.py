@@ -1,4 +1,4 @@
-r"""The function that is minimised over the pixels u of an image, with maps F_l(u), (channels, pixels), of a fixed network:
+r"""The function that is minimised over the pixels u of an image, with maps F_l(u) of a fixed network:
 
     F(u) = |F_c(u) - F_c(x)|^2 / |F_c(x)|^2 + w 1/L sum_l |G_l(u) - S_l|^2 / |S_l|^2 + s 1/p sum |differences of u|^2
 
