@@ -38,7 +38,7 @@ from epicycle.stats._class_scores import choose_class
 from epicycle.stats._labels import class_weights, encode_array
 
 #: Kernels by scikit-learn's names, and a few more.
-NAMES = (
+NAMES: tuple[str, ...] = (
     *("linear", "poly", "polynomial", "rbf", "gaussian", "laplacian", "sigmoid", "cosine", "chi2"),
     *("histogram_intersection", "precomputed"),
 )
