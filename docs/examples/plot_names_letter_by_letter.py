@@ -82,7 +82,7 @@ costs = {
 left.bar(list(costs), list(costs.values()), color="C0")
 left.axhline(limit, color="k", ls="--", lw=1, label="entropy of the source")
 left.set(ylabel="bits a character, new names")
-left.legend(loc="lower left")
+left.legend(loc="upper right")
 place = np.arange(3)
 right.bar(place - 0.2, [np.mean([valid(t) for t in texts[k]]) for k in temperatures], 0.4, label="possible")
 right.bar(place + 0.2, [len(set(texts[k])) / 100 for k in temperatures], 0.4, label="different")
