@@ -33,7 +33,7 @@ print(f"the place of the last sentence: {np.mean(np.array(where[500:]) == last[5
 # %%
 # Images of up to four squares, red or green; the number of one colour is asked for.
 X, y = [], []
-for i in range(600):
+for i in range(850):
     image = rng.normal(0, 0.05, (12, 12, 3))
     colours = rng.integers(0, 2, 4) * rng.integers(1, 3, 4)  # nothing, red or green in each quarter
     for quarter, colour in enumerate(colours):
@@ -42,10 +42,10 @@ for i in range(600):
             image[top : top + 4, left : left + 4, colour - 1] += 1
     X.append((image, f"how many are {['red', 'green'][i % 2]}?"))
     y.append(int((colours == i % 2 + 1).sum()))
-settings = {"channels": [8, 16], "hidden_size": 24, "learning_rate_init": 0.005, "max_iter": 9, "random_state": 0}
-viewer = ep.VisualQA(**settings, learning_rate="cosine").fit(X[:450], y[:450])
-print(f"images: {viewer.score(X[450:], y[450:]):.2f} of new questions are answered")
-print(f"the most frequent number: {np.bincount(y[450:]).max() / 150:.2f}")
+settings = {"channels": [8, 16], "hidden_size": 24, "learning_rate_init": 0.005, "max_iter": 16, "random_state": 0}
+viewer = ep.VisualQA(**settings, learning_rate="cosine").fit(X[:700], y[:700])
+print(f"images: {viewer.score(X[700:], y[700:]):.2f} of new questions are answered")
+print(f"the most frequent number: {np.bincount(y[700:]).max() / 150:.2f}")
 
 # %%
 # A new story with the weights of each look, and a new image with the gates of its cells for either question.
@@ -55,7 +55,7 @@ figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
 axes[0].imshow(reader.attention_weights([(story, question)])[0].T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
 axes[0].set(xticks=[0, 1], xticklabels=["first look", "second"], yticks=range(6), yticklabels=story)
 axes[0].set_title(f"{question} {reader.predict([(story, question)])[0]}")
-image = next(x[0] for x, n in zip(X[450:], y[450:], strict=True) if n == 2 and x[0].sum() > 45)
+image = next(x[0] for x, n in zip(X[700:], y[700:], strict=True) if n == 2 and x[0].sum() > 45)
 axes[1].imshow(np.clip(image, 0, 1))
 axes[1].set_title("the image")
 for ax, colour in zip(axes[2:], ("red", "green"), strict=True):

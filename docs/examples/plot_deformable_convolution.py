@@ -19,6 +19,7 @@ import torch
 from epicycle.nets import DeformableConv
 
 torch.manual_seed(0)
+torch.set_num_threads(1)  # small images gain nothing from more
 generator = torch.Generator().manual_seed(0)
 row, column = torch.meshgrid(torch.arange(20.0), torch.arange(20.0), indexing="ij")
 
@@ -40,9 +41,9 @@ def discs(n):
 X_new, y_new = discs(100)
 layers = {"ordinary": torch.nn.Conv2d(2, 1, 3, padding=1), "deformable": DeformableConv(2, 1)}
 for name, layer in layers.items():
-    steps = torch.optim.Adam(layer.parameters(), lr=0.02)
-    for _ in range(200):
-        X, y = discs(16)
+    steps = torch.optim.Adam(layer.parameters(), lr=0.04)
+    for _ in range(120):
+        X, y = discs(8)
         steps.zero_grad()
         torch.mean((layer(X) - y) ** 2).backward()
         steps.step()
@@ -52,7 +53,8 @@ print(f"{'variance':10} {y_new.var():.5f}")
 
 # %%
 # Where do the taps look? Their offsets, at the middle of an image, and the mean place of the taps weighted by the size
-# of their weights. To move a disc to the right the layer has to look three pixels to the left.
+# of their weights. To move a disc to the right the layer has to look to the left: the taps have gone to that side, by
+# more than the one pixel that an ordinary filter reaches.
 layer = layers["deformable"]
 tap = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)])
 weight = np.abs(layer.weight[0, 0].detach().numpy().ravel())
