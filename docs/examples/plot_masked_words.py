@@ -44,8 +44,9 @@ print(
 )
 
 # %%
-# The same labelled texts for both: BERT goes on from its weights, logistic regression counts words. The subject of a
-# guess by lot is right in one of four.
+# The guesses are of the right subject nearly always, where a guess by lot would be one time in four; that no word comes
+# twice in a text is more than so small a network has learnt. Then the same labelled texts for both: BERT goes on from
+# its weights, logistic regression counts words.
 sizes = (8, 16, 32)
 tuned, counted = [], []
 for n in sizes:
