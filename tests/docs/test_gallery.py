@@ -34,7 +34,7 @@ def test_the_order_names_every_example_of_the_gallery():
 
 @pytest.mark.parametrize("script", GALLERY, ids=lambda p: p.stem)
 def test_an_example_opens_with_a_title_and_an_explanation(script):
-    opening = re.match(r'"""\n(.*?)"""', script.read_text(), flags=re.DOTALL).group(1)
+    opening = re.match(r'r?"""\n(.*?)"""', script.read_text(), flags=re.DOTALL).group(1)
     title, line, _, *explanation = opening.splitlines()
     assert line == "=" * len(title)
     assert len(" ".join(explanation)) > 80
