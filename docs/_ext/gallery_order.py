@@ -39,6 +39,7 @@ ORDER = [
     "plot_continuous_control.py",
     "plot_more_simulations.py",
     "plot_when_to_bluff.py",
+    "plot_self_play.py",
     "plot_learning_rate_ladder.py",
     "plot_shapes_in_images.py",
     "plot_flow_of_two_moons.py",
