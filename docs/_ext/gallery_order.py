@@ -36,6 +36,7 @@ ORDER = [
     "plot_pole_swing_up.py",
     "plot_cliff_walk.py",
     "plot_pole_by_trial_and_error.py",
+    "plot_policy_gradients.py",
     "plot_continuous_control.py",
     "plot_more_simulations.py",
     "plot_when_to_bluff.py",
