@@ -44,6 +44,7 @@ ORDER = [
     "plot_learning_rate_ladder.py",
     "plot_shapes_in_images.py",
     "plot_flow_of_two_moons.py",
+    "plot_rows_with_gaps.py",
     "plot_boltzmann_machine.py",
     "plot_double_descent.py",
     "plot_networks_as_processes.py",
