@@ -46,6 +46,7 @@ ORDER = [
     "plot_flow_of_two_moons.py",
     "plot_rows_with_gaps.py",
     "plot_boltzmann_machine.py",
+    "plot_style_of_images.py",
     "plot_double_descent.py",
     "plot_networks_as_processes.py",
     "plot_gradient_check.py",

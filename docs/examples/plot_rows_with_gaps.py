@@ -48,9 +48,9 @@ def by_decoder(model):
 
 
 # %%
-# The error of the missing pixels alone, in digits that were not in the fit. PCA is good where most is observed and worse
-# than the mean of the pixel where little is. The linear decoder does not have that fault, due to its term in z, and the
-# one with a hidden layer has the smallest error at every share.
+# The error of the missing pixels alone, in digits that were not in the fit. PCA is good where most is observed and
+# worse than the mean of the pixel where little is. The linear decoder does not have that fault, due to its term in z,
+# and the one with a hidden layer has the smallest error at every share.
 rng = np.random.default_rng(0)
 gaps = {f"{share:.0%}": rng.random(new.shape) < share for share in (0.2, 0.4, 0.6, 0.8)}
 gaps["lower\nhalf"] = np.broadcast_to(np.arange(8)[:, None] > 3, new.shape)
