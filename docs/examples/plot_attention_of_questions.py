@@ -48,8 +48,8 @@ print(f"images: {viewer.score(X[700:], y[700:]):.2f} of new questions are answer
 print(f"the most frequent number: {np.bincount(y[700:]).max() / 150:.2f}")
 
 # %%
-# A new story with the weights of each look, and a new image with the gates of its cells for either question: other
-# gates open for another question. A cell sees the neighbourhood that its convolutions reach, so the maps are coarse.
+# A new story with the weights of each look, and a new image with the gates of its cells for either question: over the
+# squares of the other colour they close. A cell sees the neighbourhood of its convolutions, so the maps are coarse.
 new = [row for row in stories[500:] if len(row[0]) == 6 and row[1][9:-1] not in row[0][-1]]
 story, question = max(new, key=lambda row: sum(row[1][9:-1] in line for line in row[0]))
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")

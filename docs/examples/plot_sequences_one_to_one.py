@@ -62,10 +62,11 @@ left.set(
 )
 left.legend(loc="upper center", ncols=3)
 steps = np.arange(1, 26)
-right.plot(steps, X[300, :, 0], ".", color="0.6", label="sequence")
-right.plot(steps, y[300], color="k", drawstyle="steps-post", label="largest so far")
+k = 300 + int(np.argmax([len(set(values)) for values in y[300:]]))  # the one whose maximum changes most often
+right.plot(steps, X[k, :, 0], ".", color="0.6", label="sequence")
+right.plot(steps, y[k], color="k", drawstyle="steps-post", label="largest so far")
 for cell, model in regressors.items():
-    right.plot(steps, np.ravel(model.predict(X[300:301])[0]), "--", label=cell)
-right.set(xlabel="step", ylabel="value", title="largest value so far")
-right.legend(fontsize=8, loc="lower right")
+    right.plot(steps, np.ravel(model.predict(X[k : k + 1])[0]), "--", label=cell)
+right.set(xlabel="step", ylabel="value", title="largest value so far", ylim=(-4, None))
+right.legend(fontsize=8, loc="lower right", ncols=2)
 plt.show()
