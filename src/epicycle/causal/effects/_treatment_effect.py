@@ -248,7 +248,7 @@ class TreatmentEffect(EffectResults):
         self.trimmed_ = 1 - used.size / study.size
         self.propensity_, self.weights_ = _on_all_rows(estimate, first, inside, kept)
         self._check_overlap(study, used, estimate, first)
-        facts = {"effect": self.effect_, "standard_error": self.standard_error_, **estimate.facts}
+        facts: dict[str, Any] = {"effect": self.effect_, "standard_error": self.standard_error_, **estimate.facts}
         self._run.notices.extend(estimate.notices)
         self._conclude_directly(estimate.certificate, x=np.array([self.effect_]), objective=estimate.variance, **facts)
         return self

@@ -135,8 +135,10 @@ class CompiledGradients:
         # The arrays share their memory with the module: its weights are changed in place.
         weights, biases = [w.weight.detach().numpy() for w in layers], [w.bias.detach().numpy() for w in layers]
         gradients = [w.weight.grad.numpy() for w in layers], [w.bias.grad.numpy() for w in layers]
-        kernel = {"float32": native.PerceptronFloat32, "float64": native.PerceptronFloat64}[architecture["dtype"]]
+        single = architecture["dtype"] == "float32"
+        kernel = native.PerceptronFloat32 if single else native.PerceptronFloat64
         activation = _COMPILED_ACTIVATIONS[architecture["activation"]]
+        assert loss.native is not None
         self.kernel = kernel(weights, biases, *gradients, activation, loss.native, label_smoothing)
         self.mean_weight, self.threads = mean_weight, 1
         self.of_classes = isinstance(loss, Multinomial)
