@@ -39,7 +39,7 @@ struct PerceptronArrays {
 
 template <class T>
 class BoundPerceptron {
-  public:
+public:
     BoundPerceptron(PerceptronArrays<T> arrays, int activation, int loss, double smoothing)
         : arrays(std::move(arrays)),
           kernel(this->arrays.layers(), static_cast<Activation>(activation), static_cast<LossId>(loss), smoothing),
@@ -62,7 +62,7 @@ class BoundPerceptron {
         return run(X, nullptr, y.data(), weight, scale, threads);
     }
 
-  private:
+private:
     PerceptronArrays<T> arrays;
     Perceptron<T> kernel;
     LossId loss;
@@ -86,9 +86,9 @@ void bind_perceptron(nb::module_ &m, const char *name) {
             [](Class *self, std::vector<InOut2<T>> weights, std::vector<InOut1<T>> biases,
                std::vector<InOut2<T>> weight_gradients, std::vector<InOut1<T>> bias_gradients, int activation, int loss,
                double smoothing) {
-                new (self) Class({std::move(weights), std::move(weight_gradients), std::move(biases),
-                                  std::move(bias_gradients)},
-                                 activation, loss, smoothing);
+                new (self) Class(
+                    {std::move(weights), std::move(weight_gradients), std::move(biases), std::move(bias_gradients)},
+                    activation, loss, smoothing);
             },
             "weights"_a.noconvert(), "biases"_a.noconvert(), "weight_gradients"_a.noconvert(),
             "bias_gradients"_a.noconvert(), "activation"_a, "loss"_a, "smoothing"_a)

@@ -113,7 +113,7 @@ EPICYCLE_INLINE double numbers_row(LossId loss, const T *f, const T *y, std::siz
 
 template <class T>
 class Perceptron {
-  public:
+public:
     static constexpr std::size_t BLOCK = 64;  // rows at once: their units stay in the second-level cache
     static constexpr std::size_t PARTS = 8;   // at most: each has a gradient of its own
 
@@ -155,7 +155,7 @@ class Perceptron {
         return total;
     }
 
-  private:
+private:
     // Units, derivatives and gradients of one part; their rows are padded.
     struct Work {
         std::vector<Aligned<T>> z;
@@ -249,9 +249,9 @@ class Perceptron {
         for (std::size_t i = 0; i < n; ++i) {
             const T *f = w.z[last + 1].data() + i * ld;
             const double v = (rows.weight ? rows.weight[from + i] : 1.0) * rows.scale;
-            w.loss += v * (rows.classes ? softmax_row(f, k, rows.classes[from + i], smoothing, v, d + i * ld)
-                                        : numbers_row(loss, f, rows.numbers + (from + i) * k, k, smoothing, v,
-                                                      d + i * ld));
+            w.loss +=
+                v * (rows.classes ? softmax_row(f, k, rows.classes[from + i], smoothing, v, d + i * ld)
+                                  : numbers_row(loss, f, rows.numbers + (from + i) * k, k, smoothing, v, d + i * ld));
         }
         for (std::size_t l = last + 1; l-- > 0;) {
             const auto &layer = layers[l];
