@@ -50,16 +50,16 @@ public:
                 "loss: unknown");
     }
 
-    double of_classes(RowMajor<T> X, Vector<std::int64_t> y, Weight weight, double scale, int threads) {
+    double of_classes(RowMajor<T> X, Vector<std::int64_t> y, Weight weight, double scale) {
         constexpr const char *expected = "gradient: expected a class below the number of outputs for each row of X";
         require(loss == LossId::softmax && y.shape(0) == X.shape(0) && all_below(y, kernel.outputs()), expected);
-        return run(X, y.data(), nullptr, weight, scale, threads);
+        return run(X, y.data(), nullptr, weight, scale);
     }
 
-    double of_numbers(RowMajor<T> X, RowMajor<T> y, Weight weight, double scale, int threads) {
+    double of_numbers(RowMajor<T> X, RowMajor<T> y, Weight weight, double scale) {
         constexpr const char *expected = "gradient: expected a number for each row of X and each output";
         require(loss != LossId::softmax && y.shape(0) == X.shape(0) && y.shape(1) == kernel.outputs(), expected);
-        return run(X, nullptr, y.data(), weight, scale, threads);
+        return run(X, nullptr, y.data(), weight, scale);
     }
 
 private:
@@ -67,13 +67,12 @@ private:
     Perceptron<T> kernel;
     LossId loss;
 
-    double run(const RowMajor<T> &X, const std::int64_t *classes, const T *numbers, const Weight &weight, double scale,
-               int threads) {
+    double run(const RowMajor<T> &X, const std::int64_t *classes, const T *numbers, const Weight &weight,
+               double scale) {
         require(X.shape(1) == kernel.inputs(), "gradient: expected a column of X for each input");
         const double *v = pointer(weight, X.shape(0), "gradient: expected a weight for each row");
-        const int size = team(threads);
         nb::gil_scoped_release nogil;
-        return kernel.gradient({X.shape(0), X.data(), classes, numbers, v, scale}, size);
+        return kernel.gradient({X.shape(0), X.data(), classes, numbers, v, scale});
     }
 };
 
@@ -92,8 +91,8 @@ void bind_perceptron(nb::module_ &m, const char *name) {
             },
             "weights"_a.noconvert(), "biases"_a.noconvert(), "weight_gradients"_a.noconvert(),
             "bias_gradients"_a.noconvert(), "activation"_a, "loss"_a, "smoothing"_a)
-        .def("gradient", &Class::of_classes, "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a, "scale"_a, "threads"_a)
-        .def("gradient", &Class::of_numbers, "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a, "scale"_a, "threads"_a);
+        .def("gradient", &Class::of_classes, "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a, "scale"_a)
+        .def("gradient", &Class::of_numbers, "X"_a.noconvert(), "y"_a.noconvert(), "weight"_a, "scale"_a);
 }
 
 // Flat arrays of one group of weights, held as long as their optimiser.

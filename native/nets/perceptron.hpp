@@ -3,8 +3,8 @@
 //   forward    z_0 = x,  u_l = W_l z_{l-1} + b_l,  z_l = a(u_l) for l < L,  f = u_L
 //   backward   d_L = dl/df,  d_{l-1} = a'(u_{l-1}) * (W_l' d_l),  dl/dW_l = sum_i d_l z_{l-1}',  dl/db_l = sum_i d_l
 //
-// The rows are cut into parts that depend on their number alone, each with a gradient of its own; these are added in
-// order. The bits are the same for any number of threads.
+// Rows go through the layers in blocks, whose gradients are added up in order, on one thread: a batch of a small
+// network takes less than it costs to wake others where the processors are wanted elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -115,73 +115,56 @@ template <class T>
 class Perceptron {
 public:
     static constexpr std::size_t BLOCK = 64;  // rows at once: their units stay in the second-level cache
-    static constexpr std::size_t PARTS = 8;   // at most: each has a gradient of its own
 
     Perceptron(std::vector<LinearLayer<T>> given, Activation activation, LossId loss, double smoothing)
         : layers(std::move(given)), activation(activation), loss(loss), smoothing(smoothing) {
-        std::size_t at = 0;
+        std::size_t at = 0, widest = 0;
         for (const auto &l : layers) {
             const std::size_t in = padded(l.inputs, LANES<T>), out = padded(l.outputs, LANES<T>);
             transposed.emplace_back(l.inputs * out);
             as_given.emplace_back(l.outputs * in);
+            z.emplace_back(BLOCK * in);
             starts.push_back(at);
             at += l.outputs * in + out;
+            widest = std::max({widest, in, out});
         }
-        gradient_size = at;
+        z.emplace_back(BLOCK * padded(outputs(), LANES<T>));
+        sums.resize(at);
+        after.resize(BLOCK * widest);
+        before.resize(BLOCK * widest);
     }
 
     std::size_t inputs() const { return layers.front().inputs; }
     std::size_t outputs() const { return layers.back().outputs; }
 
     // Sets the gradient of the weighted sum of losses, and gives that sum.
-    double gradient(const LabelledRows<T> &rows, int threads) {
-        const std::size_t parts = std::clamp<std::size_t>((rows.n + BLOCK - 1) / BLOCK, 1, PARTS);
-        while (work.size() < parts) work.emplace_back(*this);
+    double gradient(const LabelledRows<T> &rows) {
         pack();
-        const auto count = static_cast<std::ptrdiff_t>(parts);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && parts > 1)
-        for (std::ptrdiff_t i = 0; i < count; ++i) {
-            const auto part = static_cast<std::size_t>(i);
-            Work &w = work[part];
-            std::fill(w.gradient.begin(), w.gradient.end(), T(0));
-            w.loss = 0.0;
-            const std::size_t end = rows.n * (part + 1) / parts;
-            for (std::size_t from = rows.n * part / parts; from < end; from += BLOCK)
-                run(rows, from, std::min(from + BLOCK, end), w);
-        }
+        std::fill(sums.begin(), sums.end(), T(0));
         double total = 0.0;
-        for (std::size_t part = 0; part < parts; ++part) total += work[part].loss;
-        add_up(parts);
+        for (std::size_t from = 0; from < rows.n; from += BLOCK)
+            total += add(rows, from, std::min(from + BLOCK, rows.n));
+        for (std::size_t l = 0; l < layers.size(); ++l) {
+            const auto &layer = layers[l];
+            const std::size_t in = padded(layer.inputs, LANES<T>);
+            const T *g = sums.data() + starts[l];
+            for (std::size_t o = 0; o < layer.outputs; ++o)
+                std::copy_n(g + o * in, layer.inputs, layer.weight_gradient + o * layer.inputs);
+            std::copy_n(g + layer.outputs * in, layer.outputs, layer.bias_gradient);
+        }
         return total;
     }
 
 private:
-    // Units, derivatives and gradients of one part; their rows are padded.
-    struct Work {
-        std::vector<Aligned<T>> z;
-        Aligned<T> d, before, gradient;
-        double loss = 0.0;
-
-        explicit Work(const Perceptron &net) : gradient(net.gradient_size) {
-            std::size_t widest = 0;
-            for (const auto &l : net.layers) {
-                z.emplace_back(BLOCK * padded(l.inputs, LANES<T>));
-                widest = std::max({widest, padded(l.inputs, LANES<T>), padded(l.outputs, LANES<T>)});
-            }
-            z.emplace_back(BLOCK * padded(net.layers.back().outputs, LANES<T>));
-            d.resize(BLOCK * widest);
-            before.resize(BLOCK * widest);
-        }
-    };
-
     std::vector<LinearLayer<T>> layers;
     Activation activation;
     LossId loss;
     double smoothing;
-    std::vector<Aligned<T>> transposed, as_given;  // W' and W, with padded rows
-    std::vector<std::size_t> starts;               // of each layer in a gradient: padded rows, then the biases
-    std::size_t gradient_size = 0;
-    std::vector<Work> work;
+    std::vector<Aligned<T>> transposed, as_given;  // W' and W; here as below rows are padded
+    std::vector<std::size_t> starts;               // of each layer in `sums`: rows of its gradient, then its biases
+    Aligned<T> sums;
+    std::vector<Aligned<T>> z;  // of a block of rows, from the inputs on
+    Aligned<T> after, before;   // derivatives over the outputs of a layer, and over its inputs
 
     void pack() {
         for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -195,77 +178,62 @@ private:
         }
     }
 
-    void add_up(std::size_t parts) {
-        for (std::size_t l = 0; l < layers.size(); ++l) {
-            const auto &layer = layers[l];
-            const std::size_t in = padded(layer.inputs, LANES<T>);
-            for (std::size_t o = 0; o < layer.outputs; ++o)
-                added(parts, starts[l] + o * in, layer.inputs, layer.weight_gradient + o * layer.inputs);
-            added(parts, starts[l] + layer.outputs * in, layer.outputs, layer.bias_gradient);
-        }
-    }
-
-    void added(std::size_t parts, std::size_t from, std::size_t n, T *out) const {
-        std::copy_n(work[0].gradient.data() + from, n, out);
-        for (std::size_t part = 1; part < parts; ++part) {
-            const T *g = work[part].gradient.data() + from;
-            for (std::size_t i = 0; i < n; ++i) out[i] += g[i];
-        }
-    }
-
-    void run(const LabelledRows<T> &rows, std::size_t from, std::size_t to, Work &w) const {
+    // Adds the gradient of some rows to the sums, and gives their loss.
+    double add(const LabelledRows<T> &rows, std::size_t from, std::size_t to) {
         switch (isa()) {
             case Isa::avx512:
-                return run_v4(rows, from, to, w);
+                return add_v4(rows, from, to);
             case Isa::avx2:
-                return run_v3(rows, from, to, w);
+                return add_v3(rows, from, to);
             default:
-                return body<16, 2>(rows, from, to, w);
+                return body<16, 2>(rows, from, to);
         }
     }
-    EPICYCLE_V4 void run_v4(const LabelledRows<T> &rows, std::size_t from, std::size_t to, Work &w) const {
-        body<64, 8>(rows, from, to, w);
+    EPICYCLE_V4 double add_v4(const LabelledRows<T> &rows, std::size_t from, std::size_t to) {
+        return body<64, 8>(rows, from, to);
     }
-    EPICYCLE_V3 void run_v3(const LabelledRows<T> &rows, std::size_t from, std::size_t to, Work &w) const {
-        body<32, 6>(rows, from, to, w);
+    EPICYCLE_V3 double add_v3(const LabelledRows<T> &rows, std::size_t from, std::size_t to) {
+        return body<32, 6>(rows, from, to);
     }
 
     template <int BYTES, int HEIGHT>
-    EPICYCLE_INLINE void body(const LabelledRows<T> &rows, std::size_t from, std::size_t to, Work &w) const {
+    EPICYCLE_INLINE double body(const LabelledRows<T> &rows, std::size_t from, std::size_t to) {
         const std::size_t n = to - from, last = layers.size() - 1, k = outputs();
         for (std::size_t i = 0; i < n; ++i)
-            std::copy_n(rows.x + (from + i) * inputs(), inputs(), w.z[0].data() + i * padded(inputs(), LANES<T>));
+            std::copy_n(rows.x + (from + i) * inputs(), inputs(), z[0].data() + i * padded(inputs(), LANES<T>));
         for (std::size_t l = 0; l <= last; ++l) {
             const auto &layer = layers[l];
             const std::size_t in = padded(layer.inputs, LANES<T>), out = padded(layer.outputs, LANES<T>);
-            T *u = w.z[l + 1].data();
+            T *u = z[l + 1].data();
             for (std::size_t i = 0; i < n; ++i) std::copy_n(layer.bias, layer.outputs, u + i * out);
-            product<T, BYTES, HEIGHT>(w.z[l].data(), in, 1, transposed[l].data(), out, n, layer.inputs, layer.outputs,
-                                      u, out);
+            product<T, BYTES, HEIGHT>(z[l].data(), in, 1, transposed[l].data(), out, n, layer.inputs, layer.outputs, u,
+                                      out);
             if (l < last) activate(activation, u, n * out);
         }
         const std::size_t ld = padded(k, LANES<T>);
-        T *d = w.d.data(), *before = w.before.data();
+        T *d = after.data(), *earlier = before.data();
+        double total = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
-            const T *f = w.z[last + 1].data() + i * ld;
+            const T *f = z[last + 1].data() + i * ld;
             const double v = (rows.weight ? rows.weight[from + i] : 1.0) * rows.scale;
-            w.loss +=
+            total +=
                 v * (rows.classes ? softmax_row(f, k, rows.classes[from + i], smoothing, v, d + i * ld)
                                   : numbers_row(loss, f, rows.numbers + (from + i) * k, k, smoothing, v, d + i * ld));
         }
         for (std::size_t l = last + 1; l-- > 0;) {
             const auto &layer = layers[l];
             const std::size_t in = padded(layer.inputs, LANES<T>), out = padded(layer.outputs, LANES<T>);
-            T *g = w.gradient.data() + starts[l], *gb = g + layer.outputs * in;
-            product<T, BYTES, HEIGHT>(d, 1, out, w.z[l].data(), in, layer.outputs, n, layer.inputs, g, in);
+            T *g = sums.data() + starts[l], *gb = g + layer.outputs * in;
+            product<T, BYTES, HEIGHT>(d, 1, out, z[l].data(), in, layer.outputs, n, layer.inputs, g, in);
             for (std::size_t i = 0; i < n; ++i)
                 for (std::size_t o = 0; o < layer.outputs; ++o) gb[o] += d[i * out + o];
             if (l == 0) break;
-            std::fill_n(before, n * in, T(0));
-            product<T, BYTES, HEIGHT>(d, out, 1, as_given[l].data(), in, n, layer.outputs, layer.inputs, before, in);
-            times_slope(activation, w.z[l].data(), before, n * in);
-            std::swap(d, before);
+            std::fill_n(earlier, n * in, T(0));
+            product<T, BYTES, HEIGHT>(d, out, 1, as_given[l].data(), in, n, layer.outputs, layer.inputs, earlier, in);
+            times_slope(activation, z[l].data(), earlier, n * in);
+            std::swap(d, earlier);
         }
+        return total;
     }
 };
 

@@ -72,7 +72,8 @@ class Radial(LeafKernel):
         """g(s) = -2 f'(s)."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if self._domains:
+            super().__post_init__()
         self._set(length_scale=positive_numbers(type(self).__name__, "length_scale", self.length_scale))
 
     def prepare(self, X: Any, like: Vectors | None = None) -> Vectors:

@@ -362,7 +362,7 @@ intercept_ : ndarray of shape (n_functions,)""",
         """B of the same."""
         return self._sigmoids(1, "probB_")
 
-    def _warn_of_probability(self) -> bool:
+    def _wants_probabilities(self) -> bool:
         """Whether probabilities are wanted; warns of the deprecated values."""
         if isinstance(self.probability, bool | np.bool_):
             warnings.warn(
@@ -371,7 +371,7 @@ intercept_ : ndarray of shape (n_functions,)""",
                 FutureWarning,
                 stacklevel=4,
             )
-        return bool(self.probability) and self.probability != "deprecated"
+        return bool(self.probability)
 
 
 def _row_weights(sample_weight: Any, kept: Array) -> Array:

@@ -74,7 +74,7 @@ class NuSVC(SupportVectorClassifier):
     @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X with labels y."""
-        calibrated = self._warn_of_probability()
+        calibrated = self.probability != "deprecated" and self._wants_probabilities()
         rows, coded, weight, kept = self._labelled(X, y, sample_weight)
         problems, nus = [], []
         for split in self._splits(coded):

@@ -126,7 +126,7 @@ class SVC(SupportVectorClassifier):
         """Fit to rows X with labels y."""
         if np.isinf(self.C) and self.solver == "dual-cd":
             raise ParameterError("C=inf: the hard margin needs solver='smo'; expected a finite C with solver='dual-cd'")
-        calibrated = self._warn_of_probability()
+        calibrated = self.probability != "deprecated" and self._wants_probabilities()
         rows, coded, weight, kept = self._labelled(X, y, sample_weight)
         problems = []
         for split in self._splits(coded):

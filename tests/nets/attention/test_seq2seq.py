@@ -17,7 +17,7 @@ from epicycle.exceptions import DataError, DataTypeError, ParameterError
 from epicycle.nets.attention._beam_search import beam_search
 from epicycle.nets.attention._decoder import Attention, Seq2SeqNet
 from epicycle.nets.attention._rows import JointRows
-from epicycle.nets.sequences import _recurrent
+from epicycle.nets.training import _options
 
 SETTINGS = {"hidden_size": 32, "embedding_size": 16, "learning_rate_init": 0.01, "random_state": 0}
 SIZES = {"hidden_size": 4, "n_layers": 2, "embedding_size": 3, "dropout": 0.0, "n_sources": 3, "n_targets": 2}
@@ -230,7 +230,7 @@ def test_probabilities_of_all_texts_add_up_to_one():
 
 
 def test_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(_recurrent, "_LARGE_STEP", 1.0)  # so that these small batches have four parts
+    monkeypatch.setattr(_options, "_LARGE_STEP", 1.0)  # so that these small batches have four parts
     fits = []
     for threads in (1, 2):
         with ep.config(n_jobs=threads):

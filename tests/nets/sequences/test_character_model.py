@@ -12,9 +12,10 @@ from sequence_samples import words
 import epicycle as ep
 from epicycle import CharacterModel
 from epicycle.exceptions import ConvergenceError, DataError, DataTypeError, ParameterError
-from epicycle.nets.sequences import _character_model, _recurrent
+from epicycle.nets.sequences import _character_model
 from epicycle.nets.sequences._character_module import CharacterNet
 from epicycle.nets.sequences._windows import WindowRows
+from epicycle.nets.training import _options
 
 SETTINGS = {"hidden_size": 24, "window": 30, "batch_size": 8, "learning_rate_init": 0.02, "random_state": 0}
 
@@ -158,15 +159,15 @@ def test_the_ends_of_texts_are_learnt():
 def test_parts_and_threads_leave_the_bits_alone(monkeypatch):
     text = [source(1200)[0]]
     fits = []
-    monkeypatch.setattr(_recurrent, "_LARGE_STEP", 1.0)
+    monkeypatch.setattr(_options, "_LARGE_STEP", 1.0)
     for threads in (1, 2):
         with ep.config(n_jobs=threads):
             fits.append(CharacterModel("lstm", **SETTINGS, dropout=0.2, n_layers=2, max_iter=2).fit(text))
     for a, b in zip(*(fit._weights_.values() for fit in fits), strict=True):
         assert_array_equal(a, b)
-    monkeypatch.setattr(_recurrent, "_LARGE_STEP", np.inf)
+    monkeypatch.setattr(_options, "_LARGE_STEP", np.inf)
     whole = CharacterModel("lstm", **SETTINGS, n_layers=2, max_iter=2).fit(text)
-    monkeypatch.setattr(_recurrent, "_LARGE_STEP", 1.0)
+    monkeypatch.setattr(_options, "_LARGE_STEP", 1.0)
     parts = CharacterModel("lstm", **SETTINGS, n_layers=2, max_iter=2).fit(text)
     assert_allclose(parts.score(text), whole.score(text), rtol=1e-3)  # each part goes on from its own lanes
 

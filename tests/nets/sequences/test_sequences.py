@@ -15,8 +15,8 @@ from sklearn.model_selection import cross_val_score
 import epicycle as ep
 from epicycle import SequenceClassifier, SequenceRegressor, SequenceTagger
 from epicycle.exceptions import DataError, DataTypeError, ParameterError
-from epicycle.nets.sequences import _recurrent
 from epicycle.nets.sequences._module import RecurrentNet
+from epicycle.nets.training import _options
 from epicycle.nets.training._batches import SequenceRows
 
 SIZES = {"hidden_size": 5, "n_layers": 1, "bidirectional": False, "dropout": 0.0, "n_outputs": 3, "pooling": "last"}
@@ -271,7 +271,7 @@ def test_cross_validation_and_early_stopping():
 
 @pytest.mark.parametrize("model", [SequenceClassifier("gru", bidirectional=True), SequenceTagger()])
 def test_the_same_bits_for_any_number_of_threads(model, monkeypatch):
-    monkeypatch.setattr(_recurrent, "_LARGE_STEP", 1.0)  # so that these small batches have four parts
+    monkeypatch.setattr(_options, "_LARGE_STEP", 1.0)  # so that these small batches have four parts
     X, y = walks(70)
     if isinstance(model, SequenceTagger):
         y = [np.sign(x[:, 0]).astype(int) for x in X]

@@ -30,7 +30,9 @@ def binary_gradient(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None, _curvature: bool = True
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient in (w, b), second derivative in b, which costs nothing), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
+    if class_weight is not None:
+        weight = row_weights(batch, class_weight)
     loss, g, h = _native.linear.logistic_gradient(batch.X, batch.y, weight, shift, w, b)
     return loss, g[None, :], np.array([[h]])
 
@@ -39,7 +41,9 @@ def binary_hessian(
     batch: Batch, params: np.ndarray, shift: np.ndarray, class_weight: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(loss, gradient, Hessian) in (w, b), without the penalty."""
-    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), row_weights(batch, class_weight)
+    w, b, weight = np.ascontiguousarray(params[0, :-1]), float(params[0, -1]), batch.weight
+    if class_weight is not None:
+        weight = row_weights(batch, class_weight)
     loss, g, H = _native.linear.logistic_hessian(batch.X, batch.y, weight, shift, w, b)
     return loss, g[None, :], H
 

@@ -140,8 +140,7 @@ class CompiledGradients:
         activation = _COMPILED_ACTIVATIONS[architecture["activation"]]
         assert loss.native is not None
         self.kernel = kernel(weights, biases, *gradients, activation, loss.native, label_smoothing)
-        self.mean_weight, self.threads = mean_weight, 1
-        self.of_classes = isinstance(loss, Multinomial)
+        self.mean_weight, self.of_classes = mean_weight, isinstance(loss, Multinomial)
 
     @staticmethod
     def know(activation: str, loss: Loss) -> bool:
@@ -154,5 +153,5 @@ class CompiledGradients:
         X, y = batch.inputs[0].numpy(), batch.target.numpy()
         y = y.astype(np.int64, copy=False) if self.of_classes else y.reshape(len(y), -1).astype(X.dtype, copy=False)
         weight = None if batch.weight is None else batch.weight.double().numpy()
-        loss = self.kernel.gradient(X, y, weight, 1.0 / (len(X) * self.mean_weight), self.threads)
+        loss = self.kernel.gradient(X, y, weight, 1.0 / (len(X) * self.mean_weight))
         return torch.tensor(loss, dtype=torch.float64)
