@@ -108,6 +108,11 @@ class NonNegativeFactors(ComponentsOut, Estimator):
         W = X if sp.issparse(X) else np.asarray(X)
         return require_columns(W, len(self.components_), "component") @ self.components_
 
+    @property
+    def _n_components(self) -> int:
+        """The number that scikit-learn's tests of n_components='auto' read."""
+        return self.n_components_
+
     # ------------------------------------------------------------------------------------------- start and objective
 
     def _penalties(self, weight: float) -> tuple[FactorPenalty, FactorPenalty]:
