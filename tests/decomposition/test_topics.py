@@ -146,8 +146,8 @@ def test_the_bound_never_falls(seed, n, p, k, scale, priors, steps, weighted):
     model = LatentDirichletAllocation(
         k, doc_topic_prior=priors[0], topic_word_prior=priors[1], max_doc_update_iter=steps, max_iter=15, tol=0
     )
-    if 0 < X.max() < 1e-70 or (steps < 50 and priors[0] == 1e-4):
-        return  # few steps of a document with a prior of 1e-4 can lower the bound
+    if 0 < X.max() < 1e-70 or (scale < 1 and priors[0] == 1e-4):
+        return  # shares of a word in all topics can fall below 1e-308 there, and the word is lost
     model.set_params(random_state=seed).fit(X, sample_weight=v)
     bound = -np.asarray(model.history_.objective)
     assert np.isfinite(bound).all()
